@@ -1,0 +1,127 @@
+"""What a run says while it lives: one JSON object a line, on the mount and in the log."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, PlainSerializer, TypeAdapter
+
+Moment = Annotated[
+    datetime,
+    PlainSerializer(lambda at: at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+]
+
+
+class Event(BaseModel):
+    at: Moment = Field(default_factory=lambda: datetime.now(UTC))
+    run: str
+    attempt: int
+
+    def line(self) -> str:
+        return self.model_dump_json(exclude_none=True)
+
+
+class Started(Event):
+    kind: Literal["started"] = "started"
+    job: str
+    processes: int
+
+
+class Mounted(Event):
+    kind: Literal["mounted"] = "mounted"
+    file_system: str
+    storage_targets: int
+
+
+class Resumed(Event):
+    kind: Literal["resumed"] = "resumed"
+    step: int
+    source: str
+
+
+class Step(Event):
+    kind: Literal["step"] = "step"
+    step: int
+    total_steps: int
+    loss: float | None = None
+    epoch: float | None = None
+    step_seconds: float | None = None
+
+
+class Evaluated(Event):
+    kind: Literal["evaluated"] = "evaluated"
+    step: int
+    metrics: dict[str, float]
+
+
+class Saved(Event):
+    """A checkpoint is whole on the mount. From here on it must never be lost."""
+
+    kind: Literal["saved"] = "saved"
+    step: int
+    path: str
+    files: int
+    bytes: int
+    stall_seconds: float
+    durable_seconds: float
+    manifest_crc64nvme: str
+
+
+class Removed(Event):
+    kind: Literal["removed"] = "removed"
+    step: int
+
+
+class PassedOver(Event):
+    """A checkpoint that is not whole was found on resume, and left alone."""
+
+    kind: Literal["passed_over"] = "passed_over"
+    path: str
+    reason: str
+
+
+class Stopping(Event):
+    kind: Literal["stopping"] = "stopping"
+    signal: str
+    deadline_seconds: float
+
+
+class Finished(Event):
+    kind: Literal["finished"] = "finished"
+    step: int
+
+
+class Failed(Event):
+    kind: Literal["failed"] = "failed"
+    exit_code: int
+    reason: str
+
+
+class Exported(Event):
+    kind: Literal["exported"] = "exported"
+    step: int
+
+
+class Verified(Event):
+    kind: Literal["verified"] = "verified"
+    step: int
+    proof: str
+    lag_seconds: float
+
+
+AnyEvent = Annotated[
+    Started
+    | Mounted
+    | Resumed
+    | Step
+    | Evaluated
+    | Saved
+    | Removed
+    | PassedOver
+    | Stopping
+    | Finished
+    | Failed
+    | Exported
+    | Verified,
+    Field(discriminator="kind"),
+]
+parse_event: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

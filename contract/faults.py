@@ -1,0 +1,102 @@
+"""Every fault of a job file at once, each with its mend: a person should need one round, not five."""
+
+import difflib
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from contract.job import Job
+
+_MENDS = {
+    "string_type": "must be text; put it in quotes",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list, as in ['data/train.py', '--lr', '1e-4']",
+    "dict_type": "must be an object, as in {'key': 'value'}",
+}
+
+
+class JobRefused(Exception):
+    """The job file has faults; nothing was created and nothing costs money."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+def parse_job(raw: object) -> Job:
+    """The one door: a valid job, or JobRefused with every fault."""
+    if not isinstance(raw, dict):
+        raise JobRefused(["the job must be a JSON object; see examples/"])
+    try:
+        return Job.model_validate(raw)
+    except ValidationError as error:
+        raise JobRefused([_sentence(fault) for fault in _one_per_place(error.errors())]) from None
+
+
+def _one_per_place(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Drop the 'tried this type, tried that type' echoes of a field that may have several types."""
+    seen: dict[tuple[str, ...], ErrorDetails] = {}
+    for error in errors:
+        seen.setdefault(_place(error["loc"]), error)
+    return list(seen.values())
+
+
+def _place(loc: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The path in the file. Behind a field of several types pydantic names the type it tried: no file has that."""
+    place: list[str] = []
+    model: type[BaseModel] | None = Job
+    for step in loc:
+        place.append(str(step))
+        if model is not None and step in model.model_fields:
+            annotation = model.model_fields[str(step)].annotation
+            model = _model_in(annotation)
+            if model is None and _has_several_types(annotation):
+                break
+    return tuple(place)
+
+
+def _has_several_types(annotation: Any) -> bool:
+    return len([kind for kind in get_args(annotation) if kind is not NoneType]) > 1 and _is_union(annotation)
+
+
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, UnionType)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model of a field of type `Model` or `Model | None`."""
+    kinds = get_args(annotation) if _is_union(annotation) else (annotation,)
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
+def _known_keys(place: tuple[str, ...]) -> list[str]:
+    model: type[BaseModel] = Job
+    for step in place[:-1]:
+        model = _model_in(model.model_fields[step].annotation) or model
+    return list(model.model_fields)
+
+
+def _sentence(fault: ErrorDetails) -> str:
+    place = _place(fault["loc"])
+    path = ".".join(place) or "job"
+    kind = fault["type"]
+    if kind == "extra_forbidden":
+        known = _known_keys(place)
+        near = difflib.get_close_matches(place[-1], known, n=1)
+        return f"{path}: unknown; " + (
+            f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
+        )
+    if kind == "missing":
+        return f"{path}: missing; add it"
+    if path == "name" and kind == "string_pattern_mismatch":
+        return "name: use 1 to 48 lower-case letters, digits and hyphens, as in 'digits-vit'"
+    if kind == "value_error":
+        return f"{path}: {fault['ctx']['error']}"
+    if kind == "literal_error":
+        return f"{path}: {fault['input']!r} is not one of {fault['ctx']['expected']}"
+    return f"{path}: {_MENDS.get(kind) or fault['msg'][0].lower() + fault['msg'][1:]}"

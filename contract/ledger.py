@@ -1,0 +1,33 @@
+"""The life of each checkpoint: WRITTEN on the mount, EXPORTED by a task, VERIFIED in S3 against its manifest."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel
+
+
+class Proof(StrEnum):
+    """How a checkpoint's files were compared with what S3 holds; the weakest over its files."""
+
+    CRC64NVME = "crc64nvme"
+    SIZE_ONLY = "size-only"
+
+
+class LedgerEntry(BaseModel):
+    step: int
+    written_at: datetime | None = None
+    exported_at: datetime | None = None
+    verified_at: datetime | None = None
+    proof: Proof | None = None
+    files: int = 0
+    bytes: int = 0
+    problem: str | None = None
+
+
+class Ledger(BaseModel):
+    run: str
+    entries: list[LedgerEntry] = []
+
+    @property
+    def last_verified_step(self) -> int | None:
+        return max((entry.step for entry in self.entries if entry.verified_at), default=None)

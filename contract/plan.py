@@ -1,0 +1,29 @@
+"""run.json: the job as it was accepted. The trainer reads it on the mount, people read it in S3."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from contract.job import Job
+
+
+class ResumeFrom(BaseModel):
+    """The checkpoint that training starts from, and where the mount shows it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    step: int
+    mount_path: str
+
+
+class RunPlan(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    execution_arn: str
+    started_at: datetime
+    bucket: str
+    prefix: str
+    job: Job
+    resume: ResumeFrom | None
