@@ -1,1 +1,1 @@
-"""What all parts of Belay agree on: the job file, the run's paths, its events, its verdict. Imports nothing of ours."""
+"""What all parts of Belay agree on: the job file, the run's paths, events and verdict. Imports nothing of ours."""

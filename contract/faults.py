@@ -88,9 +88,7 @@ def _sentence(fault: ErrorDetails) -> str:
     if kind == "extra_forbidden":
         known = _known_keys(place)
         near = difflib.get_close_matches(place[-1], known, n=1)
-        return f"{path}: unknown; " + (
-            f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
-        )
+        return f"{path}: unknown; " + (f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}")
     if kind == "missing":
         return f"{path}: missing; add it"
     if path == "name" and kind == "string_pattern_mismatch":

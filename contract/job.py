@@ -78,7 +78,7 @@ class Train(Part):
     recipe: Literal["causal-lm", "sequence-classification", "image-classification"] | None = None
     model: str | dict[str, Any] | None = Field(
         default=None,
-        description="A Hub name, a folder on the mount ('data/model'), or a config with 'model_type' to start from scratch.",
+        description="A Hub name, a folder on the mount ('data/model'), or a config to start from scratch.",
     )
     arguments: dict[str, Any] = Field(
         default={}, description="transformers.TrainingArguments, passed straight through."
@@ -86,7 +86,7 @@ class Train(Part):
     lora: Lora | None = None
     command: list[str] | None = Field(
         default=None,
-        description="A Trainer script and its arguments, e.g. ['data/train.py', '--lr', '1e-4'], or any program of the image.",
+        description="A Trainer script and its arguments (['data/train.py', '--lr', '1e-4']), or any program.",
     )
 
     @field_validator("arguments")
@@ -159,9 +159,7 @@ class Scratch(Part):
     def _is_a_size_that_fsx_makes(cls, mib: int) -> int:
         gib, rest = divmod(mib, 1024)
         if rest or not (gib == 1200 or (gib > 0 and gib % 2400 == 0)) or gib > 100_800:
-            raise ValueError(
-                "is not a size that FSx makes; use 1200GiB or a multiple of 2400GiB up to 100800GiB"
-            )
+            raise ValueError("is not a size that FSx makes; use 1200GiB or a multiple of 2400GiB up to 100800GiB")
         return mib
 
     @model_validator(mode="after")
@@ -240,11 +238,9 @@ class Job(Part):
     retry: Retry = Retry()
     resume: str = Field(
         default="auto",
-        description="'auto': the newest whole checkpoint of this job's earlier runs; 'never'; or '<run>/checkpoint-<step>'.",
+        description="'auto': the newest whole checkpoint of earlier runs; 'never'; or '<run>/checkpoint-<step>'.",
     )
-    tags: dict[str, str] = Field(
-        default={}, max_length=20, description="Put on the file system beside Belay's own."
-    )
+    tags: dict[str, str] = Field(default={}, max_length=20, description="Put on the file system beside Belay's own.")
 
     @field_validator("resume")
     @classmethod
