@@ -1,0 +1,26 @@
+"""Belay's stacks. `cdk synth` needs no credentials and no Docker."""
+
+import aws_cdk as cdk
+from cdk_nag import AwsSolutionsChecks
+
+from stacks.acknowledged import acknowledge
+from stacks.data import DataStack
+from stacks.settings import Settings
+from stacks.training import TrainingStack
+
+app = cdk.App()
+settings = Settings.of(app.node)
+prefix = settings.deployment.title().replace("-", "")
+
+data = DataStack(app, f"{prefix}Data", description="Belay: datasets, checkpoints and certificates")
+training = TrainingStack(
+    app,
+    f"{prefix}Training",
+    bucket=data.bucket,
+    settings=settings,
+    description="Belay: training that never loses a checkpoint",
+)
+
+acknowledge(data, training)
+cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+app.synth()

@@ -1,0 +1,1 @@
+"""What is deployed once: two stacks, and the two flow charts in `workflow/`."""

@@ -1,0 +1,170 @@
+"""The Lambdas: one for each question, each with a role of its own that can answer it and do nothing else."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from aws_cdk import ArnFormat, Duration, IgnoreMode, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from stacks.compute import Compute
+from stacks.layer import dependencies
+from stacks.settings import Settings
+from stacks.workflow.ownership import Ownership
+
+_REPOSITORY = Path(__file__).parent.parent
+
+
+class Functions(Construct):
+    """Every function is an attribute, named for its question; the grants beside it are all it has."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        bucket: s3.IBucket,
+        compute: Compute,
+        ownership: Ownership,
+        settings: Settings,
+    ) -> None:
+        super().__init__(scope, id)
+        self._settings = settings
+        self._layer = dependencies(self, "Dependencies")
+        # One archive for all: only our own code, so nothing compiled is in it.
+        self._code = lambda_.Code.from_asset(
+            str(_REPOSITORY),
+            exclude=["**", "!lambdas/**", "!contract/**", "**/__pycache__"],
+            ignore_mode=IgnoreMode.DOCKER,
+        )
+        in_bucket = {"BELAY_BUCKET": bucket.bucket_name}
+        deployed = {"BELAY_DEPLOYMENT": settings.deployment}
+        tasks = {"BELAY_CLUSTER": compute.cluster.cluster_arn, "BELAY_TRAINER_FAMILY": compute.family}
+        trainer_log = {"BELAY_TRAINER_LOG_GROUP": compute.log_group.log_group_name}
+
+        list_runs = _allow("s3:ListBucket", bucket.bucket_arn)
+        read_runs = _allow("s3:GetObject", bucket.arn_for_objects("jobs/*"))
+        see_tasks = [compute.may_list_tasks(), compute.may_describe_tasks()]
+        see_file_systems = _allow("fsx:DescribeFileSystems", "*")
+        see_exports = _allow("fsx:DescribeDataRepositoryTasks", "*")
+        read_trainer_log = _allow("logs:FilterLogEvents", compute.log_group.log_group_arn)
+
+        self.accept = self._function(
+            "accept",
+            environment={**in_bucket, **deployed, "BELAY_DATASET_BUCKETS": ",".join(settings.dataset_buckets)},
+            allowed=[
+                _allow("s3:ListBucket", bucket.bucket_arn, *(f"arn:aws:s3:::{b}" for b in settings.dataset_buckets)),
+                read_runs,
+                _allow("s3:PutObject", bucket.arn_for_objects("jobs/*/run.json")),
+            ],
+        )
+        self.scratch_phase = self._function("scratch_phase", allowed=[see_file_systems])
+        self.links_phase = self._function(
+            "links_phase", allowed=[_allow("fsx:DescribeDataRepositoryAssociations", "*")]
+        )
+        self.training_phase = self._function("training_phase", environment=tasks, allowed=see_tasks)
+        self.export_phase = self._function("export_phase", allowed=[see_exports])
+        self.judge = self._function("judge", allowed=[])
+        self.find = self._function(
+            "find",
+            environment={**in_bucket, **deployed, **tasks},
+            allowed=[see_file_systems, *see_tasks, list_runs, read_runs, self._see_executions()],
+        )
+        verifying = [
+            list_runs,
+            read_runs,
+            read_trainer_log,
+            _allow("s3:PutObject", bucket.arn_for_objects("jobs/*/ledger.json")),
+        ]
+        self.verify = self._function(
+            "verify",
+            environment={**in_bucket, **trainer_log},
+            allowed=verifying,
+            memory_mib=1024,
+            timeout=Duration.minutes(10),
+        )
+        self.certify = self._function(
+            "certify",
+            environment={**in_bucket, **trainer_log},
+            allowed=[
+                list_runs,
+                read_runs,
+                read_trainer_log,
+                _allow(
+                    "s3:PutObject",
+                    bucket.arn_for_objects("jobs/*/certificate.json"),
+                    bucket.arn_for_objects("jobs/*/events.jsonl"),
+                ),
+            ],
+            memory_mib=512,
+            timeout=Duration.minutes(5),
+        )
+        self.pump = self._function(
+            "pump",
+            environment={**in_bucket, **deployed, **trainer_log},
+            allowed=[see_file_systems, see_exports, *ownership.may_export(), *verifying],
+            memory_mib=1024,
+            timeout=Duration.minutes(10),
+        )
+
+    @property
+    def all(self) -> list[lambda_.Function]:
+        return [child for child in self.node.children if isinstance(child, lambda_.Function)]
+
+    def _see_executions(self) -> iam.PolicyStatement:
+        executions = Stack.of(self).format_arn(
+            service="states",
+            resource="execution",
+            resource_name=f"{train_name(self._settings)}:*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        return _allow("states:DescribeExecution", executions)
+
+    def _function(
+        self,
+        name: str,
+        *,
+        allowed: Sequence[iam.PolicyStatement],
+        environment: dict[str, str] | None = None,
+        memory_mib: int = 256,
+        timeout: Duration | None = None,
+    ) -> lambda_.Function:
+        log_group = logs.LogGroup(
+            self, f"{name}-log", retention=self._settings.log_retention, removal_policy=RemovalPolicy.DESTROY
+        )
+        role = iam.Role(self, f"{name}-role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log_group.grant_write(role)
+        function = lambda_.Function(
+            self,
+            name,
+            function_name=f"{self._settings.deployment}-{name.replace('_', '-')}",
+            runtime=lambda_.Runtime.PYTHON_3_14,
+            architecture=lambda_.Architecture.ARM_64,
+            code=self._code,
+            handler=f"lambdas.{name}.handler",
+            layers=[self._layer],
+            role=role,
+            log_group=log_group,
+            tracing=lambda_.Tracing.ACTIVE,
+            memory_size=memory_mib,
+            timeout=timeout or Duration.minutes(1),
+            environment={
+                "POWERTOOLS_SERVICE_NAME": self._settings.deployment,
+                "POWERTOOLS_METRICS_NAMESPACE": "Belay",
+                **(environment or {}),
+            },
+        )
+        for statement in allowed:
+            function.add_to_role_policy(statement)
+        return function
+
+
+def train_name(settings: Settings) -> str:
+    return f"{settings.deployment}-train"
+
+
+def _allow(action: str, *resources: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=[action], resources=list(resources))

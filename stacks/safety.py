@@ -1,0 +1,78 @@
+"""What works beside the flow: the pump while training lives, the rescue when an execution was cut off."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+
+class Pump(Construct):
+    """Each minute: export and verify what is whole, so that a lost server costs minutes and not the run."""
+
+    def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
+        super().__init__(scope, id)
+        events.Rule(
+            self,
+            "EachMinute",
+            schedule=events.Schedule.rate(Duration.minutes(1)),
+            # No retries: the next minute is the retry.
+            targets=[targets.LambdaFunction(function, retry_attempts=0)],
+        )
+
+
+class Rescue(Construct):
+    """A Catch is no finally: an aborted or timed-out execution runs nothing more, so its teardown starts from here."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        train: sfn.IStateMachine,
+        teardown: sfn.IStateMachine,
+        notices: sns.ITopic,
+    ) -> None:
+        super().__init__(scope, id)
+        undelivered = sqs.Queue(
+            self,
+            "Undelivered",
+            enforce_ssl=True,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            retention_period=Duration.days(14),
+        )
+        events.Rule(
+            self,
+            "OnUnfinished",
+            event_pattern=events.EventPattern(
+                source=["aws.states"],
+                detail_type=["Step Functions Execution Status Change"],
+                detail={
+                    "stateMachineArn": [train.state_machine_arn],
+                    "status": ["FAILED", "TIMED_OUT", "ABORTED"],
+                },
+            ),
+            targets=[
+                targets.SfnStateMachine(
+                    teardown,
+                    input=events.RuleTargetInput.from_object(
+                        {"execution_arn": events.EventField.from_path("$.detail.executionArn")}
+                    ),
+                    dead_letter_queue=undelivered,
+                )
+            ],
+        )
+        cloudwatch.Alarm(
+            self,
+            "RescueUndelivered",
+            metric=undelivered.metric_approximate_number_of_messages_visible(),
+            threshold=1,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            alarm_description="An ended run could not be handed to teardown: its file system may still be there.",
+        ).add_alarm_action(actions.SnsAction(notices))

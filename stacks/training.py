@@ -1,0 +1,56 @@
+"""The training stack: network, GPUs, Lambdas, the two state machines and what watches over them. Wiring only."""
+
+from aws_cdk import CfnOutput, Stack, Tags
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from stacks.compute import Compute
+from stacks.functions import Functions, train_name
+from stacks.network import Network
+from stacks.notices import Notices
+from stacks.safety import Pump, Rescue
+from stacks.settings import Settings
+from stacks.workflow.ownership import Ownership
+from stacks.workflow.teardown import TeardownMachine
+from stacks.workflow.train import TrainMachine
+
+
+class TrainingStack(Stack):
+    def __init__(self, scope: Construct, id: str, *, bucket: s3.IBucket, settings: Settings, description: str) -> None:
+        super().__init__(scope, id, description=description)
+        Tags.of(self).add("belay:deployment", settings.deployment)
+
+        ownership = Ownership(self, settings.deployment)
+        notices = Notices(self, "Notices", email=settings.notice_email)
+        network = Network(self, "Network", settings=settings)
+        self.compute = Compute(self, "Compute", network=network, settings=settings)
+        self.functions = Functions(
+            self, "Functions", bucket=bucket, compute=self.compute, ownership=ownership, settings=settings
+        )
+        self.teardown = TeardownMachine(
+            self,
+            "Teardown",
+            name=f"{settings.deployment}-teardown",
+            functions=self.functions,
+            compute=self.compute,
+            ownership=ownership,
+            notices=notices.topic,
+            log_retention=settings.log_retention,
+        )
+        self.train_name = train_name(settings)
+        train = TrainMachine(
+            self,
+            "Train",
+            name=self.train_name,
+            functions=self.functions,
+            compute=self.compute,
+            network=network,
+            ownership=ownership,
+            teardown=self.teardown.machine,
+            log_retention=settings.log_retention,
+        )
+        Pump(self, "Pump", function=self.functions.pump)
+        Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine, notices=notices.topic)
+
+        CfnOutput(self, "TrainMachineArn", value=train.machine.state_machine_arn)
+        CfnOutput(self, "BucketName", value=bucket.bucket_name)

@@ -1,0 +1,69 @@
+"""Who may touch which file system: statements that hold a role to the file systems of this deployment, by tag."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+
+from contract import tags
+
+_FSX = "fsx.amazonaws.com"
+_FSX_TO_S3 = "s3.data-source.lustre.fsx.amazonaws.com"
+
+
+class Ownership:
+    """The statements for one deployment; each allows one action, and the condition keeps it at home."""
+
+    def __init__(self, stack: Stack, deployment: str) -> None:
+        self._stack = stack
+        self._deployment = deployment
+        self._file_systems = self._fsx("file-system")
+
+    def may_create(self) -> list[iam.PolicyStatement]:
+        """Create a file system, if the same call tags it as ours."""
+        tagged_as_ours = {"StringEquals": {f"aws:RequestTag/{tags.DEPLOYMENT}": self._deployment}}
+        return [
+            self._allow("fsx:CreateFileSystem", self._file_systems, conditions=tagged_as_ours),
+            self._allow("fsx:TagResource", self._file_systems, conditions=tagged_as_ours),
+            self._service_linked_role(_FSX, "iam:CreateServiceLinkedRole"),
+        ]
+
+    def may_link(self) -> list[iam.PolicyStatement]:
+        """Associate S3 prefixes with our file systems; FSx then makes itself a role for just those buckets."""
+        action = "fsx:CreateDataRepositoryAssociation"
+        return [
+            self._allow(action, self._file_systems, conditions=self._ours()),
+            self._allow(action, self._fsx("association")),
+            self._service_linked_role(
+                _FSX_TO_S3, "iam:CreateServiceLinkedRole", "iam:AttachRolePolicy", "iam:PutRolePolicy"
+            ),
+        ]
+
+    def may_tag(self, *keys: str) -> list[iam.PolicyStatement]:
+        """Change these tags of our file systems and no others: the tags that make one ours stay as they are."""
+        conditions = {**self._ours(), "ForAllValues:StringEquals": {"aws:TagKeys": list(keys)}}
+        return [self._allow("fsx:TagResource", self._file_systems, conditions=conditions)]
+
+    def may_export(self) -> list[iam.PolicyStatement]:
+        action = "fsx:CreateDataRepositoryTask"
+        return [
+            self._allow(action, self._file_systems, conditions=self._ours()),
+            self._allow(action, self._fsx("task")),
+        ]
+
+    def may_delete(self) -> list[iam.PolicyStatement]:
+        return [self._allow("fsx:DeleteFileSystem", self._file_systems, conditions=self._ours())]
+
+    def _ours(self) -> dict[str, object]:
+        return {"StringEquals": {f"aws:ResourceTag/{tags.DEPLOYMENT}": self._deployment}}
+
+    def _fsx(self, kind: str) -> str:
+        return self._stack.format_arn(service="fsx", resource=kind, resource_name="*")
+
+    def _service_linked_role(self, service: str, *actions: str) -> iam.PolicyStatement:
+        role = f"arn:{self._stack.partition}:iam::{self._stack.account}:role/aws-service-role/{service}/*"
+        return iam.PolicyStatement(actions=list(actions), resources=[role])
+
+    @staticmethod
+    def _allow(action: str, resource: str, conditions: Mapping[str, object] | None = None) -> iam.PolicyStatement:
+        return iam.PolicyStatement(actions=[action], resources=[resource], conditions=conditions)
