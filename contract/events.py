@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, PlainSerializer, TypeAdapter
 
+from contract.verdict import Durability, Training
+
 Moment = Annotated[
     datetime,
     PlainSerializer(lambda at: at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")),
@@ -108,6 +110,15 @@ class Verified(Event):
     lag_seconds: float
 
 
+class Certified(Event):
+    """The run's two answers, when they became known."""
+
+    kind: Literal["certified"] = "certified"
+    training: Training
+    durability: Durability
+    sentence: str
+
+
 AnyEvent = Annotated[
     Started
     | Mounted
@@ -121,7 +132,8 @@ AnyEvent = Annotated[
     | Finished
     | Failed
     | Exported
-    | Verified,
+    | Verified
+    | Certified,
     Field(discriminator="kind"),
 ]
 parse_event: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

@@ -22,6 +22,8 @@ class LedgerEntry(BaseModel):
     files: int = 0
     bytes: int = 0
     problem: str | None = None
+    # Tells one save of a step from another: a run that fell back may save the same step again.
+    manifest_crc64nvme: str | None = None
 
 
 class Ledger(BaseModel):

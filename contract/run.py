@@ -16,3 +16,8 @@ def run_id(execution_arn: str, started_at: datetime) -> str:
     """Sorts by time, reads like one, and differs for every execution."""
     moment = started_at.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
     return f"{moment}-{execution_digest(execution_arn)[:8]}"
+
+
+def started_at_of(run: str) -> datetime:
+    """The whole second in which a run started; its id says so."""
+    return datetime.strptime(run.split("-")[0], "%Y%m%dt%H%M%Sz").replace(tzinfo=UTC)

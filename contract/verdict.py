@@ -23,6 +23,7 @@ class Durability(StrEnum):
     VERIFIED = "Verified"
     NOTHING_SAVED = "NothingSaved"
     KEPT = "Kept"
+    LOST = "Lost"
 
 
 _TRAINING = {
@@ -65,4 +66,10 @@ class Verdict(BaseModel):
                 return (
                     f"The export could not be proven (last verified: {verified}), so the file system is kept"
                     " and goes on costing money until someone looks."
+                )
+            case Durability.LOST:
+                verified = "none" if self.last_verified_step is None else f"step {self.last_verified_step}"
+                return (
+                    f"The file system is gone, and not all that was saved on it can be proven in {self.where}"
+                    f" (last verified: {verified})."
                 )
