@@ -10,6 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from contract import tags
 from stacks.compute import Compute
 from stacks.layer import dependencies
 from stacks.settings import Settings
@@ -50,7 +51,7 @@ class Functions(Construct):
         see_tasks = [compute.may_list_tasks(), compute.may_describe_tasks()]
         see_file_systems = _allow("fsx:DescribeFileSystems", "*")
         see_exports = _allow("fsx:DescribeDataRepositoryTasks", "*")
-        read_trainer_log = _allow("logs:FilterLogEvents", compute.log_group.log_group_arn)
+        read_trainer_log = _allow("logs:FilterLogEvents", *self._both_arns_of(compute.log_group))
 
         self.accept = self._function(
             "accept",
@@ -67,6 +68,7 @@ class Functions(Construct):
         )
         self.training_phase = self._function("training_phase", environment=tasks, allowed=see_tasks)
         self.export_phase = self._function("export_phase", allowed=[see_exports])
+        self.mark = self._function("mark", allowed=ownership.may_tag(tags.STATE, tags.KEPT_WHY, tags.KEPT_SINCE))
         self.judge = self._function("judge", allowed=[])
         self.find = self._function(
             "find",
@@ -113,6 +115,16 @@ class Functions(Construct):
     @property
     def all(self) -> list[lambda_.Function]:
         return [child for child in self.node.children if isinstance(child, lambda_.Function)]
+
+    def _both_arns_of(self, log_group: logs.ILogGroup) -> list[str]:
+        """AWS's documents name a log group with `:*` for streams and without for the group; reading may mean either."""
+        bare = Stack.of(self).format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=log_group.log_group_name,
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        return [bare, log_group.log_group_arn]
 
     def _see_executions(self) -> iam.PolicyStatement:
         executions = Stack.of(self).format_arn(

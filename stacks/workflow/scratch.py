@@ -5,10 +5,10 @@ from typing import Any
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from contract import tags
 from contract.tags import State
+from stacks.functions import Functions
 from stacks.network import Network
-from stacks.workflow.calls import AwsCall
+from stacks.workflow.calls import Ask, AwsCall
 from stacks.workflow.ownership import Ownership
 
 
@@ -30,10 +30,7 @@ def create_scratch(scope: Construct, *, network: Network, ownership: Ownership) 
             # The same token for the same execution: a repeated call finds the file system, it does not make another.
             "ClientRequestToken": "{% $request.scratch.ClientRequestToken %}",
         },
-        assign={
-            "file_system_id": "{% $states.result.FileSystem.FileSystemId %}",
-            "file_system_arn": "{% $states.result.FileSystem.ResourceARN %}",
-        },
+        assign={"file_system_id": "{% $states.result.FileSystem.FileSystemId %}"},
         allowed_by=[*ownership.may_create(), *network.may_be_used()],
     )
 
@@ -63,35 +60,15 @@ def link_to_s3(scope: Construct, *, ownership: Ownership) -> tuple[sfn.Map, AwsC
     return each, link
 
 
-def mark_in_use(scope: Construct, *, ownership: Ownership) -> AwsCall:
+def mark_in_use(scope: Construct, *, functions: Functions) -> Ask:
     """From here on the file system may hold work. As long as it is not marked, it is proven empty."""
-    return _tag(scope, "Mark as in use", {tags.STATE: State.IN_USE}, "$file_system_arn", ownership)
+    question = {"file_system_id": "{% $file_system_id %}", "state": State.IN_USE}
+    return Ask(scope, "Mark as in use", function=functions.mark, question=question)
 
 
-def mark_kept(scope: Construct, *, ownership: Ownership) -> AwsCall:
-    why = "{% $substring($replace($trouble, /[^\\w .:\\/=+@-]/, ' '), 0, 256) %}"
-    since = "{% $states.context.State.EnteredTime %}"
-    return _tag(
-        scope,
-        "Keep file system",
-        {tags.STATE: State.KEPT, tags.KEPT_WHY: why, tags.KEPT_SINCE: since},
-        "$found.file_system.arn",
-        ownership,
-    )
-
-
-def _tag(scope: Construct, id: str, values: dict[str, str], arn: str, ownership: Ownership) -> AwsCall:
-    return AwsCall(
-        scope,
-        id,
-        service="fsx",
-        action="tagResource",
-        arguments={
-            "ResourceARN": f"{{% {arn} %}}",
-            "Tags": [{"Key": key, "Value": str(value)} for key, value in values.items()],
-        },
-        allowed_by=ownership.may_tag(*values),
-    )
+def mark_kept(scope: Construct, *, functions: Functions) -> Ask:
+    question = {"file_system_id": "{% $found.file_system.id %}", "state": State.KEPT, "why": "{% $trouble %}"}
+    return Ask(scope, "Keep file system", function=functions.mark, question=question)
 
 
 def export_to_s3(scope: Construct, *, ownership: Ownership) -> AwsCall:

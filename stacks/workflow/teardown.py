@@ -95,7 +95,7 @@ class TeardownMachine(Construct):
             within_seconds="3600",
             otherwise=cannot_prove,
         )
-        keep = mark_kept(self, ownership=ownership)
+        keep = mark_kept(self, functions=functions)
         tell = self._tell(notices)
         certify = self._certify(functions)
 
@@ -144,7 +144,7 @@ class TeardownMachine(Construct):
             "Machine",
             name=name,
             definition=find,
-            carriers=[stop_one, export, delete, keep, tell],
+            carriers=[stop_one, export, delete, tell],
             timeout=Duration.days(3),
             log_retention=log_retention,
         )

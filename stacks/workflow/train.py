@@ -64,7 +64,7 @@ class TrainMachine(Construct):
             "Scratch file system",
             function=functions.scratch_phase,
             question={"file_system_id": "{% $file_system_id %}"},
-            every_seconds=20,
+            every_seconds=30,
             within_seconds="$limits.scratch",
             assign={"scratch": "{% $states.result.Payload %}"},
             otherwise=never_started,
@@ -79,7 +79,7 @@ class TrainMachine(Construct):
             within_seconds="$limits.link",
             otherwise=never_started,
         )
-        mark = mark_in_use(self, ownership=ownership)
+        mark = mark_in_use(self, functions=functions)
         run = RunTraining(self, compute=compute)
         placed, give_up = watch_capacity(self, compute=compute, functions=functions)
         train = self._train().branch(run).branch(placed)
@@ -102,7 +102,7 @@ class TrainMachine(Construct):
             "Machine",
             name=name,
             definition=accept,
-            carriers=[create, link_one, mark, run, give_up],
+            carriers=[create, link_one, run, give_up],
             # Longer than any limits in a job file: they end a run, this only ends what they could not.
             timeout=Duration.days(60),
             log_retention=log_retention,

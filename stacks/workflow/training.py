@@ -35,7 +35,6 @@ class RunTraining(sfn.CustomState):
                     "CapacityProviderStrategy": [{"CapacityProvider": f"{{% {market} %}}", "Weight": 1}],
                     # One job per instance: no job meets another's GPUs, page cache or credentials.
                     "PlacementConstraints": [{"Type": "distinctInstance"}],
-                    "PropagateTags": "TASK_DEFINITION",
                     "Overrides": {"ContainerOverrides": [_override(compute.container_name)]},
                 },
                 "Output": {},
