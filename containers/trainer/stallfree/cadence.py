@@ -1,0 +1,36 @@
+"""When a checkpoint is due."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Cadence(Protocol):
+    def is_due(self, step: int) -> bool: ...
+
+    def saved(self) -> None:
+        """A checkpoint was just taken, for whatever reason (and once when training begins)."""
+
+
+class EverySteps:
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def is_due(self, step: int) -> bool:
+        return step % self._steps == 0
+
+    def saved(self) -> None:
+        """Steps are counted from the beginning of training, not from the last save."""
+
+
+class EverySeconds:
+    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._last = clock()
+
+    def is_due(self, step: int) -> bool:
+        return self._clock() - self._last >= self._seconds
+
+    def saved(self) -> None:
+        self._last = self._clock()

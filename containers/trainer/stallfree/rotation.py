@@ -1,0 +1,16 @@
+"""Which checkpoints have had their time."""
+
+from collections.abc import Collection
+
+
+def to_remove(steps: Collection[int], *, newest: int, keep: int | None, protected: Collection[int] = ()) -> list[int]:
+    """Steps older than the newest commit that `keep` leaves no room for; the protected ones always stay.
+
+    Steps above the newest commit were passed over when training resumed below them: they neither count nor go.
+    """
+    if keep is None:
+        return []
+    older = sorted(step for step in steps if step < newest and step not in protected)
+    kept_anyway = 1 + sum(step in protected for step in steps if step < newest)
+    room = max(0, keep - kept_anyway)
+    return older[: len(older) - room]

@@ -1,0 +1,1 @@
+"""The container's entry point: mount, supervise, run, record."""

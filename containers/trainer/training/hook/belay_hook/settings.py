@@ -1,0 +1,45 @@
+"""What the hook must know, as the entry point hands it down in one environment variable."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ENVIRONMENT_VARIABLE = "BELAY_HOOK"
+
+
+@dataclass(frozen=True)
+class HookSettings:
+    run: str
+    attempt: int
+    job: str
+    root: Path
+    """The mount: paths in events are told from here."""
+    checkpoints: Path
+    staging: Path
+    resume: Path
+    resume_step: int | None
+    """Training must not begin below this step: the plan says that a checkpoint of it is there."""
+    events: Path
+    every_steps: int | None
+    every_seconds: int | None
+    keep: int
+    scratch: Path
+
+    @property
+    def trainers(self) -> Path:
+        """A file for each process that is in training, named by its id: those are told to stop."""
+        return self.scratch / "trainers"
+
+    @property
+    def last_words(self) -> Path:
+        return self.scratch / "last-words"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "HookSettings":
+        values = json.loads(text)
+        for name in ("root", "checkpoints", "staging", "resume", "events", "scratch"):
+            values[name] = Path(values[name])
+        return cls(**values)

@@ -1,0 +1,100 @@
+"""stallfree's callback with the run's folders and policy, and the run's events."""
+
+import logging
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from stallfree.cadence import EverySeconds, EverySteps
+from stallfree.callback import Stallfree
+from stallfree.events import Event, PassedOver, Removed, Resumed, Saved
+from transformers import TrainerControl, TrainerState, TrainingArguments
+
+from .lines import EventLines
+from .settings import ENVIRONMENT_VARIABLE, HookSettings
+
+logger = logging.getLogger(__name__)
+
+_KINDS = {Saved: "saved", Removed: "removed", PassedOver: "passed_over", Resumed: "resumed"}
+
+
+class BelayCheckpoints(Stallfree):
+    """What every Trainer of a run gets, without being asked."""
+
+    _has_trained = False
+
+    def __init__(self) -> None:
+        settings = HookSettings.from_json(os.environ[ENVIRONMENT_VARIABLE])
+        super().__init__(
+            checkpoints=settings.checkpoints,
+            staging=settings.staging,
+            cadence=EverySteps(settings.every_steps) if settings.every_steps else EverySeconds(settings.every_seconds),
+            keep=settings.keep,
+            resume_from=[settings.resume],
+            resume_at_least=settings.resume_step or 0,
+            always_resume=True,
+            sink=self._write,
+        )
+        self._settings = settings
+        self._lines = EventLines(
+            run=settings.run, attempt=settings.attempt, job=settings.job, file=settings.events
+        )
+
+    def applies_to(self, trial: Any) -> bool:
+        """One run trains one model: checkpoints of a second would go among those of the first."""
+        if not super().applies_to(trial):
+            return False
+        if type(self)._has_trained:
+            logger.warning("A second training in this process: it saves to its own output_dir, which is not exported.")
+            return False
+        type(self)._has_trained = True
+        return True
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        super().on_train_begin(args, state, control)
+        if not self._session:
+            return
+        # From here on SIGTERM means: save, then leave. The supervisor looks here for whom to tell.
+        self._in_training.touch()
+        self._last_log = (state.global_step, time.monotonic())
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self._in_training.unlink(missing_ok=True)
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **event: Any) -> None:
+        super().on_log(args, state, control, **event)
+        if self._session and state.is_world_process_zero and "loss" in event["logs"]:
+            step, moment = self._last_log
+            self._last_log = (state.global_step, time.monotonic())
+            self._lines.write(
+                "step",
+                step=state.global_step,
+                total_steps=state.max_steps,
+                loss=float(event["logs"]["loss"]),
+                epoch=state.epoch,
+                step_seconds=(self._last_log[1] - moment) / max(1, state.global_step - step),
+            )
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **event: Any
+    ) -> None:
+        if self._session and state.is_world_process_zero:
+            numbers = {name: value for name, value in event["metrics"].items() if isinstance(value, int | float)}
+            self._lines.write("evaluated", step=state.global_step, metrics=numbers)
+
+    @property
+    def _in_training(self) -> Path:
+        return self._settings.trainers / str(os.getpid())
+
+    def _write(self, event: Event) -> None:
+        fields = asdict(event)
+        for name in ("path", "source"):
+            if name in fields:
+                fields[name] = self._told_from_the_mount(Path(fields[name]))
+        self._lines.write(_KINDS[type(event)], **fields)
+
+    def _told_from_the_mount(self, path: Path) -> str:
+        root = self._settings.root
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

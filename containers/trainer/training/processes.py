@@ -1,0 +1,37 @@
+"""The tree of processes below this one."""
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """Workers outlive a killed launcher; they become ours then, as they would be in a container of their own."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants() -> list[int]:
+    """All processes below this one, the ones nearest to it first."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it ended while we looked
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(entry.name))
+    found: list[int] = []
+    generation = [os.getpid()]
+    while generation:
+        generation = [child for parent in generation for child in children.get(parent, [])]
+        found += generation
+    return found
+
+
+def send(number: signal.Signals, processes: Iterable[int]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):  # gone already, which is what the signal is for
+            os.kill(process, number)

@@ -1,0 +1,37 @@
+"""python -m training.recipes PLAN DATA: what torchrun starts for a job with a recipe."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from training.plan import read_plan
+from training.recipes import causal_lm, image_classification, sequence_classification
+from training.recipes.arguments import training_arguments
+from training.recipes.data import load_splits
+from training.recipes.ingredients import Ingredients
+from training.recipes.lora import with_adapters
+from transformers import set_seed
+
+_RECIPES = {
+    "causal-lm": causal_lm.prepare,
+    "sequence-classification": sequence_classification.prepare,
+    "image-classification": image_classification.prepare,
+}
+
+
+def main(plan_path: Path, data: Path) -> None:
+    job = read_plan(plan_path).job
+    # Before anything is loaded: a misspelt argument should not cost an hour of preparing data.
+    arguments = training_arguments(job, output_dir=Path(tempfile.mkdtemp(prefix="trainer-")))
+    set_seed(arguments.seed)
+    with arguments.main_process_first(desc="preparing the data"):
+        prepared = _RECIPES[job.train.recipe](
+            Ingredients(model=job.train.model, data=data, splits=load_splits(data, job.dataset), arguments=arguments)
+        )
+    if job.train.lora:
+        prepared = with_adapters(prepared, job.train.lora, arguments)
+    prepared.trainer(arguments).train()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

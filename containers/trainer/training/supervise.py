@@ -1,0 +1,66 @@
+"""Running the training command: its signals, its deadline, and the truth about its end."""
+
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+from training.processes import adopt_orphans, descendants, send
+
+
+class Supervisor:
+    """SIGTERM is passed on to those who save on it; what is still there at the deadline is killed."""
+
+    def __init__(self, *, trainers: Path, stop_seconds: int, on_stop: Callable[[signal.Signals], None]) -> None:
+        self._trainers = trainers
+        self._stop_seconds = stop_seconds
+        self._on_stop = on_stop
+        self.stop_asked = False
+        self.deadline_passed = False
+
+    def run(self, command: list[str], *, environment: Mapping[str, str], folder: Path) -> int:
+        """Exit code as a shell gives it: 128 + the number of a signal that ended it."""
+        adopt_orphans()
+        # First the handlers: a signal between start and handler would leave a training that nobody ends.
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGALRM, self._kill)
+        child = subprocess.Popen(command, env=environment, cwd=folder, start_new_session=True)
+        code = child.wait()
+        signal.alarm(0)
+        # Workers of a killed launcher would go on training, and hold the file system.
+        send(signal.SIGKILL, descendants())
+        return code if code >= 0 else 128 - code
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.stop_asked:
+            return
+        self.stop_asked = True
+        self._on_stop(signal.Signals(number))
+        signal.alarm(self._stop_seconds)
+        # Only to Trainers in training. Told as well, data loader workers would die, and the step with them;
+        # launchers would count down a time-out of their own. Where nobody trains, there is nothing to save.
+        send(signal.SIGTERM, self._in_training() or descendants())
+
+    def _kill(self, number: int, frame: FrameType | None) -> None:
+        self.deadline_passed = True
+        send(signal.SIGKILL, descendants())
+
+    def _in_training(self) -> list[int]:
+        below = {str(process) for process in descendants()}
+        return [int(entry.name) for entry in self._trainers.iterdir() if entry.name in below]
+
+
+def reason_of(code: int, supervisor: Supervisor, last_words: Path) -> str:
+    """Why training ended with this code, in the words of the training itself where it left any."""
+    if supervisor.deadline_passed:
+        return "training did not end in time when asked to, and was killed"
+    if supervisor.stop_asked:
+        return "training was asked to stop"
+    if last_words.exists():
+        return last_words.read_text(errors="replace").strip()
+    if code == 128 + signal.SIGKILL:
+        return "training was killed (SIGKILL), as happens when memory runs out"
+    if code > 128:
+        return f"training was ended by signal {code - 128}"
+    return f"training ended with exit code {code}"

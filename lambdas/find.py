@@ -1,0 +1,117 @@
+"""What is left of a run? Teardown asks this first, and believes nothing that an earlier state remembered."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from pydantic import ValidationError
+
+from contract import tags
+from contract.job import Limits
+from contract.paths import RunPrefix
+from contract.plan import RunPlan
+from contract.run import execution_digest, run_id, started_at_of
+from lambdas.sense import executions, judging, scratch, tasks
+from lambdas.sense.bucket import Bucket, Document
+from lambdas.sense.clients import client
+from lambdas.sense.environment import Environment
+from lambdas.sense.executions import Execution
+from lambdas.sense.judging import Ending
+from lambdas.sense.scratch import FileSystem
+from lambdas.sense.telemetry import logger
+
+
+class Settings(Environment):
+    bucket: str
+    deployment: str
+    cluster: str
+    trainer_family: str
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    settings = Settings.read()
+    arn = event["execution_arn"]
+    execution = executions.describe(client("stepfunctions"), arn)
+    wanted = {tags.DEPLOYMENT: settings.deployment, tags.EXECUTION: execution_digest(arn)}
+    file_systems = scratch.tagged(client("fsx"), wanted)
+    first = file_systems[0] if file_systems else None
+    bucket = Bucket(client("s3"), settings.bucket)
+    prefix = _prefix(arn, execution, first)
+
+    # A refused job left nothing: no plan, no file system, and perhaps not even a name.
+    plan = bucket.read(prefix.plan) if prefix else None
+    if prefix is None or (first is None and plan is None):
+        return _nothing(arn)
+    logger.append_keys(run=prefix.run)
+    started_at = execution.started_at if execution else started_at_of(prefix.run)
+    ended = _ended(execution, first)
+    alive = tasks.alive(client("ecs"), cluster=settings.cluster, family=settings.trainer_family, run=prefix.run)
+    return {
+        "known": True,
+        "execution_arn": arn,
+        "run": prefix.run,
+        "job": prefix.job,
+        "prefix": prefix.root,
+        "started_at": started_at.isoformat(timespec="milliseconds"),
+        "ended": ended.model_dump(mode="json") if ended else None,
+        "file_system": _described(first) if first else None,
+        "others": [other.id for other in file_systems[1:]],
+        "tasks": [task.arn for task in alive],
+        "certified": bucket.exists(prefix.certificate),
+        "export_limit_seconds": _export_limit_seconds(plan),
+    }
+
+
+def _prefix(arn: str, execution: Execution | None, first: FileSystem | None) -> RunPrefix | None:
+    """What the file system's tags say, else what follows from the execution."""
+    if first and tags.JOB in first.tags and tags.RUN in first.tags:
+        return RunPrefix(first.tags[tags.JOB], first.tags[tags.RUN])
+    if execution and execution.job:
+        return RunPrefix(execution.job, run_id(arn, execution.started_at))
+    return None
+
+
+def _ended(execution: Execution | None, first: FileSystem | None) -> Ending | None:
+    """None while the execution lives: then Train itself knows how training ended, and says it."""
+    ending = execution.ending if execution else judging.NOT_ON_RECORD
+    if ending and first and first.state == tags.State.EMPTY:
+        return judging.never_started(ending)
+    return ending
+
+
+def _export_limit_seconds(plan: Document | None) -> int:
+    """As the job asked. A plan that is lost or of another version must not keep a file system from its end."""
+    try:
+        limits = RunPlan.model_validate_json(plan.body).job.limits if plan else Limits()
+    except ValidationError:
+        logger.warning("the run's plan cannot be read; exporting within the default limit")
+        limits = Limits()
+    return limits.export
+
+
+def _described(found: FileSystem) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "arn": found.arn,
+        "phase": found.reading.phase,
+        "reason": found.reading.reason,
+        "state": found.state,
+        "dns_name": found.dns_name,
+    }
+
+
+def _nothing(arn: str) -> dict[str, Any]:
+    return {
+        "known": False,
+        "execution_arn": arn,
+        "run": None,
+        "job": None,
+        "prefix": None,
+        "started_at": None,
+        "ended": None,
+        "file_system": None,
+        "others": [],
+        "tasks": [],
+        "certified": False,
+        "export_limit_seconds": None,
+    }

@@ -1,0 +1,53 @@
+"""What a run's certificate says, and when a later one may take its place. Pure."""
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from contract.certificate import Certificate, FileSystemEnd
+from contract.ledger import Ledger
+from contract.verdict import Durability, Training
+from lambdas.sense.pumping import due
+from lambdas.sense.witness import Witness
+
+
+class FileSystemFate(BaseModel):
+    """What teardown did; `gone`: it found no file system at all."""
+
+    id: str | None = None
+    fate: Literal["never created", "deleted", "kept", "gone"]
+
+
+def end_of(told: FileSystemFate, ledger: Ledger, witness: Witness) -> FileSystemEnd:
+    """A file system that is not there now was there once if anything was ever said or saved on it."""
+    if told.fate != "gone":
+        return FileSystemEnd(id=told.id, fate=told.fate)
+    was_there = witness.lines or ledger.entries
+    return FileSystemEnd(id=told.id, fate="deleted" if was_there else "never created")
+
+
+def durability_of(end: FileSystemEnd, is_whole: bool | None, ledger: Ledger, witness: Witness) -> Durability:
+    """`is_whole` is what verification said; None where there was nothing to verify."""
+    if end.fate == "kept":
+        return Durability.KEPT
+    all_proven = is_whole if is_whole is not None else not due(witness.standing, ledger)
+    if not all_proven:
+        return Durability.LOST
+    return Durability.NOTHING_SAVED if ledger.last_verified_step is None else Durability.VERIFIED
+
+
+def standing(before: Certificate | None, new: Certificate) -> Certificate:
+    """The one of both that stands.
+
+    How training ended is answered once: whoever certified first stood nearest to it. What became of the file system
+    may still change, from kept (or not yet seen) to deleted; after `deleted` nothing is left to change.
+    """
+    if before is None:
+        return new
+    fate, new_fate = before.file_system.fate, new.file_system.fate
+    if fate == "deleted" or new_fate == "never created":
+        return before
+    if before.verdict.training is Training.NEVER_STARTED:
+        return new
+    verdict = new.verdict.model_copy(update={"training": before.verdict.training, "reason": before.verdict.reason})
+    return new.model_copy(update={"verdict": verdict, "sentence": verdict.sentence})

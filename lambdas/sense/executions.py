@@ -1,0 +1,46 @@
+"""Step Functions: what a Train execution was asked for, and how it ended."""
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from contract.job import NAME
+from lambdas.sense import judging
+from lambdas.sense.clients import error_code
+from lambdas.sense.judging import Ending
+
+_ALIVE = {"RUNNING", "PENDING_REDRIVE"}
+
+
+@dataclass(frozen=True)
+class Execution:
+    started_at: datetime
+    job: str | None
+    ending: Ending | None
+
+
+def describe(states: Any, arn: str) -> Execution | None:
+    """None for an execution that is no longer on record: Step Functions forgets it after 90 days."""
+    try:
+        raw = states.describe_execution(executionArn=arn)
+    except ClientError as error:
+        if error_code(error) == "ExecutionDoesNotExist":
+            return None
+        raise
+    alive = raw["status"] in _ALIVE
+    ending = None if alive else judging.of_execution(raw["status"], raw.get("error", ""), raw.get("cause", ""))
+    return Execution(raw["startDate"], _job_name(raw.get("input", "")), ending)
+
+
+def _job_name(text: str) -> str | None:
+    """The name in the job file, if it is one that could have been accepted: it becomes part of a prefix."""
+    try:
+        job = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    name = job.get("name") if isinstance(job, dict) else None
+    return name if isinstance(name, str) and re.fullmatch(NAME, name) else None

@@ -1,0 +1,64 @@
+"""events.jsonl: what the trainer said and what Belay did, in one order. Lines are only ever added."""
+
+import json
+from collections.abc import Iterable
+
+from contract.certificate import Certificate
+from contract.events import Certified, Event, Exported, Verified
+from contract.ledger import Ledger, LedgerEntry
+from lambdas.sense.witness import Witness
+
+
+def merged(*sources: Iterable[str]) -> bytes:
+    """Every line of every source once, by its time. A line that a kill tore in two is no line."""
+    moments = {line: moment for source in sources for line in source if (moment := _moment(line))}
+    return "".join(f"{line}\n" for line in sorted(moments, key=lambda line: moments[line])).encode()
+
+
+def of_belay(ledger: Ledger, witness: Witness, certificate: Certificate) -> list[str]:
+    """What Belay itself has to say of the run."""
+    attempts = {line.event.step: line.event.attempt for line in witness.lines if line.event.kind == "saved"}
+    last_attempt = max((line.event.attempt for line in witness.lines), default=0)
+    events: list[Event] = [
+        event for entry in ledger.entries for event in _of_entry(entry, ledger.run, attempts.get(entry.step, 0))
+    ]
+    events.append(
+        Certified(
+            at=certificate.certified_at,
+            run=ledger.run,
+            attempt=last_attempt,
+            training=certificate.verdict.training,
+            durability=certificate.verdict.durability,
+            sentence=certificate.sentence,
+        )
+    )
+    return [event.line() for event in events]
+
+
+def _of_entry(entry: LedgerEntry, run: str, attempt: int) -> list[Event]:
+    events: list[Event] = []
+    if entry.exported_at:
+        events.append(Exported(at=entry.exported_at, run=run, attempt=attempt, step=entry.step))
+    if entry.verified_at and entry.written_at and entry.proof:
+        lag_seconds = (entry.verified_at - entry.written_at).total_seconds()
+        events.append(
+            Verified(
+                at=entry.verified_at,
+                run=run,
+                attempt=attempt,
+                step=entry.step,
+                proof=entry.proof,
+                lag_seconds=round(lag_seconds, 3),
+            )
+        )
+    return events
+
+
+def _moment(line: str) -> str | None:
+    """All moments are written alike (UTC, milliseconds), so their texts sort as they do."""
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    moment = told.get("at") if isinstance(told, dict) else None
+    return moment if isinstance(moment, str) else None

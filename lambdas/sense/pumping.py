@@ -1,0 +1,52 @@
+"""What the pump does next for one file system. Pure: the whole of it is one table."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from contract.events import Saved
+from contract.ledger import Ledger
+from lambdas.sense import bookkeeping
+
+
+class Action(StrEnum):
+    REST = "rest"
+    WAIT = "wait"
+    EXPORT = "export"
+
+
+@dataclass(frozen=True)
+class Decision:
+    action: Action
+    token: str | None = None
+
+
+def due(standing: Mapping[int, Saved], ledger: Ledger) -> dict[int, Saved]:
+    """The saves that stand on the mount and are not proven to be in S3."""
+    return {step: save for step, save in standing.items() if not bookkeeping.is_verified(ledger, step, save)}
+
+
+def decide(file_system_id: str, still_due: Mapping[int, Saved], *, task_running: bool, now: datetime) -> Decision:
+    """One task at a time; a task takes all that is due, however much that has become."""
+    if not still_due:
+        return Decision(Action.REST)
+    if task_running:
+        return Decision(Action.WAIT)
+    return Decision(Action.EXPORT, _token(file_system_id, still_due, now))
+
+
+def oldest_seconds(still_due: Mapping[int, Saved], now: datetime) -> float:
+    """How long the oldest unproven save has been at risk."""
+    return max(((now - save.at).total_seconds() for save in still_due.values()), default=0.0)
+
+
+def _token(file_system_id: str, still_due: Mapping[int, Saved], now: datetime) -> str:
+    """One task for two pumps of the same minute; a new one in the next, if this one's task did not bring it all.
+
+    Without the minute FSx would answer a second try for the same save with the first, finished task.
+    """
+    newest = still_due[max(still_due)]
+    identity = f"{file_system_id} {newest.step} {newest.manifest_crc64nvme} {now:%Y%m%d%H%M}"
+    return f"pump-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"

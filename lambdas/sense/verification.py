@@ -1,0 +1,79 @@
+"""The proof before a file system may go: everything that was finished on it is whole in S3."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from contract.events import Saved
+from contract.ledger import Ledger
+from contract.paths import RunPrefix
+from lambdas.sense import bookkeeping, checkpoints
+from lambdas.sense.bucket import Bucket
+from lambdas.sense.checkpoints import Finding, Objects
+from lambdas.sense.clients import CONNECTIONS
+from lambdas.sense.witness import Heard, Witness
+
+
+@dataclass(frozen=True)
+class Verification:
+    ledger: Ledger
+    expected: list[Finding]
+    witness: Heard
+    exported: bool
+
+    @property
+    def missing(self) -> list[str]:
+        return [f"checkpoint-{one.step}: {one.problem}" for one in self.expected if not one.is_whole]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file system may go."""
+        if self.missing:
+            return False
+        match self.witness:
+            case "log":
+                # The trainer named everything that it finished, and S3 holds all of it: then an export task that
+                # failed had nothing to bring. (Minutes lie between the end of the task and this: its log is complete.)
+                return True
+            case "silent":
+                # It never spoke, so it never came to a first save; unless S3 shows that its log is not complete.
+                return self.exported or not self.expected
+            case "s3-only":
+                return self.exported
+
+    @property
+    def nothing_saved(self) -> bool:
+        return self.is_whole and not self.expected and self.ledger.last_verified_step is None
+
+
+def verify(bucket: Bucket, prefix: RunPrefix, witness: Witness, *, exported: bool, now: datetime) -> Verification:
+    """Prove everything that the trainer or S3 names, and write it down."""
+    saves, removed = witness.standing, witness.removed
+    in_s3 = checkpoints.stored(bucket, prefix)
+    known = bookkeeping.read(bucket, prefix)
+    verified = {entry.step for entry in known.entries if entry.verified_at}
+    # A checkpoint that the trainer rotated away while it was being exported may be partial in S3: no loss, a newer
+    # one stands. If it came over whole, that is worth a line in the ledger.
+    left_over = (in_s3.keys() & removed) - verified
+    expected = saves.keys() | (in_s3.keys() - removed)
+    findings = _prove(bucket, {step: in_s3.get(step, {}) for step in expected}, saves)
+    extra = _prove(bucket, {step: in_s3[step] for step in left_over}, {})
+    ledger = bookkeeping.record(bucket, prefix, [*findings, *extra], saves, removed, now)
+    return Verification(ledger, findings, witness.heard, exported)
+
+
+def verify_some(bucket: Bucket, prefix: RunPrefix, saves: Mapping[int, Saved], *, now: datetime) -> Ledger:
+    """Prove only these saves, while the run goes on."""
+    findings = _prove(bucket, {step: checkpoints.stored_of(bucket, prefix, step) for step in saves}, saves)
+    return bookkeeping.record(bucket, prefix, findings, saves, set(), now)
+
+
+def _prove(bucket: Bucket, folders: Mapping[int, Objects], saves: Mapping[int, Saved]) -> list[Finding]:
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        return [
+            checkpoints.prove(
+                bucket, step, folders[step], pool, save=saves[step].manifest_crc64nvme if step in saves else None
+            )
+            for step in sorted(folders)
+        ]

@@ -1,0 +1,7 @@
+"""`python -m local_cloud`."""
+
+import sys
+
+from local_cloud.cli import main
+
+sys.exit(main())

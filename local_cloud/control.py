@@ -1,0 +1,62 @@
+"""The control endpoint: faults in and out, on the same address as the services."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from local_cloud.faults import Fault, FaultBook
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+FAULTS = "/_belay/faults"
+READY = "/_belay/ready"
+
+
+def with_control(app: App, faults: FaultBook) -> App:
+    """The platform with our few paths in front of it."""
+
+    async def serve(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] in (FAULTS, READY):
+            await _reply(send, *_control(scope, await _body(receive), faults))
+            return
+        # Plain http on loopback stands in for TLS: the buckets' policies insist on it.
+        await app({**scope, "scheme": "https"} if scope["type"] == "http" else scope, receive, send)
+
+    return serve
+
+
+def _control(scope: dict[str, Any], body: bytes, faults: FaultBook) -> tuple[int, Any]:
+    if scope["path"] == READY:
+        return 200, {"ready": True}
+    match scope["method"]:
+        case "GET":
+            return 200, [fault.to_json() for fault in faults.waiting()]
+        case "DELETE":
+            faults.clear()
+            return 200, []
+        case "POST":
+            try:
+                fault = Fault.from_json(json.loads(body))
+            except (TypeError, ValueError) as error:
+                return 400, {"message": str(error)}
+            faults.add(fault)
+            return 200, fault.to_json()
+    return 405, {"message": f"{scope['method']} is not for {FAULTS}"}
+
+
+async def _body(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def _reply(send: Send, status: int, value: Any) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(value).encode()})

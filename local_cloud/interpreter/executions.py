@@ -1,0 +1,124 @@
+"""Executions are ministack's records; what happens in them is the interpreter's doing."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from moto.stepfunctions.parser.asl.eval.evaluation_details import (
+    AWSExecutionDetails,
+    EvaluationDetails,
+    ExecutionDetails,
+    StateMachineDetails,
+)
+from moto.stepfunctions.parser.asl.eval.program_state import ProgramEnded, ProgramError, ProgramTimedOut
+from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
+from moto.stepfunctions.parser.backend.execution_worker_comm import ExecutionWorkerCommunication
+
+from local_cloud import engines
+from local_cloud.interpreter.events import publish
+from local_cloud.settings import ACCOUNT, REGION
+
+MODULE = "ministack.services.stepfunctions"
+log = logging.getLogger(__name__)
+
+
+class Executions:
+    """The interpreter's side of every execution since the start."""
+
+    def __init__(self) -> None:
+        self.workers: dict[str, ExecutionWorker] = {}
+        self._records = engines.use(MODULE, "_executions")
+        self._machines = engines.use(MODULE, "_state_machines")
+
+    def install(self) -> None:
+        """Takes over running, stopping and telling; ministack keeps names, lists and idempotency."""
+        stop, history = engines.use(MODULE, "_stop_execution"), engines.use(MODULE, "_get_execution_history")
+
+        def stop_execution(request: dict[str, Any]) -> Any:
+            answer = stop(request)
+            worker = self.workers.get(request.get("executionArn", ""))
+            if answer[0] < 300 and worker is not None and worker.env is not None:
+                worker.stop(datetime.datetime.now(datetime.UTC), request.get("error"), request.get("cause"))
+            return answer
+
+        def get_history(request: dict[str, Any]) -> Any:
+            if record := self._records.get(request.get("executionArn")):
+                self._show_history(record)
+            return history(request)
+
+        engines.replace(MODULE, "_run_execution", self.run)
+        engines.replace(MODULE, "_stop_execution", stop_execution)
+        engines.replace(MODULE, "_get_execution_history", get_history)
+        engines.replace(MODULE, "_emit_execution_status_event", publish)
+
+    def run(self, arn: str) -> None:
+        """Runs an execution to its end, on the thread that ministack made for it."""
+        record = self._records[arn]
+        try:
+            worker = self.workers[arn] = self._worker(record)
+            worker._execution_logic()  # type: ignore[no-untyped-call]
+        except Exception as error:  # The definition itself is beyond the interpreter: that must be seen.
+            log.exception("execution %s cannot run", arn)
+            self._end(record, "FAILED", error="States.Runtime", cause=f"{type(error).__name__}: {error}")
+            return
+        assert worker.env is not None
+        state = worker.env.program_state()
+        match state:
+            case ProgramEnded():
+                self._end(record, "SUCCEEDED", output=json.dumps(worker.env.states.get_input()))
+            case ProgramError():
+                failed = state.error or {}
+                self._end(record, "FAILED", error=failed.get("error"), cause=failed.get("cause"))
+            case ProgramTimedOut():
+                self._end(record, "TIMED_OUT", error="States.Timeout")
+
+    def _worker(self, record: dict[str, Any]) -> ExecutionWorker:
+        machine = self._machines[record["stateMachineArn"]]
+        role = machine["roleArn"]
+        details = EvaluationDetails(
+            aws_execution_details=AWSExecutionDetails(account=ACCOUNT, region=REGION, role_arn=role),
+            execution_details=ExecutionDetails(
+                arn=record["executionArn"],
+                name=record["name"],
+                role_arn=role,
+                inpt=json.loads(record["input"]),
+                start_time=record["startDate"],
+            ),
+            state_machine_details=StateMachineDetails(
+                arn=record["stateMachineArn"],
+                name=machine["name"],
+                typ=machine.get("type", "STANDARD"),
+                definition=machine["definition"],
+            ),
+        )
+        return ExecutionWorker(
+            evaluation_details=details, exec_comm=_NoOneElse(), cloud_watch_logging_session=None, activity_store={}
+        )
+
+    def _end(self, record: dict[str, Any], status: str, **result: Any) -> None:
+        if record["status"] != "RUNNING":
+            return  # Stopped meanwhile: the stop was the end.
+        stamp = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        record.update(result, status=status, stopDate=stamp)
+        self._show_history(record)
+        publish(record)
+
+    def _show_history(self, record: dict[str, Any]) -> None:
+        worker = self.workers.get(record["executionArn"])
+        if worker is not None and worker.env is not None:
+            record["events"] = [_jsonable(event) for event in worker.env.event_manager.get_event_history()]
+
+
+class _NoOneElse(ExecutionWorkerCommunication):
+    """The interpreter tells someone when it has ended; here the thread itself goes on."""
+
+    def terminated(self) -> None:
+        """Nothing to do."""
+
+
+def _jsonable(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value.timestamp() if isinstance(value, datetime.datetime) else value for key, value in event.items()}

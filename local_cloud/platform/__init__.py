@@ -1,0 +1,1 @@
+"""The adapter of ministack, the platform: everything that is not a service of ours is answered by it."""

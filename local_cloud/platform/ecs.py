@@ -1,0 +1,73 @@
+"""Clusters and task definitions stay ministack's; the tasks become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from local_cloud import engines
+from local_cloud.platform.handlers import Operation, Response, answer
+from local_cloud.services.ecs import Ecs
+from local_cloud.services.refusal import NotBuilt, Refused
+from local_cloud.settings import ACCOUNT, REGION
+
+MODULE = "ministack.services.ecs"
+
+
+class PlatformRegistry:
+    """Reads the clusters and definitions that CloudFormation made."""
+
+    def __init__(self) -> None:
+        self._clusters = engines.use(MODULE, "_clusters")
+        self._definitions = engines.use(MODULE, "_task_defs")
+        self._cluster_name = engines.use(MODULE, "_resolve_cluster_name")
+        self._definition_key = engines.use(MODULE, "_resolve_td_key")
+        self._scope = engines.use("ministack.core.responses", "request_scope")
+
+    def cluster(self, reference: str) -> dict[str, Any]:
+        with self._scope(ACCOUNT, REGION):
+            found = self._clusters.get(self._cluster_name(reference))
+        if found is None:
+            raise Refused("ClusterNotFoundException", "Cluster not found.")
+        return dict(found)
+
+    def task_definition(self, reference: str) -> dict[str, Any]:
+        with self._scope(ACCOUNT, REGION):
+            found = self._definitions.get(self._definition_key(reference))
+        if found is None or found.get("status") == "INACTIVE":
+            raise Refused("ClientException", "TaskDefinition not found.")
+        return dict(found)
+
+    def tags_by_arn(self) -> Iterable[tuple[str, dict[str, str]]]:
+        """Tags of clusters and task definitions."""
+        with self._scope(ACCOUNT, REGION):
+            things = [(one["clusterArn"], one) for one in self._clusters.values()]
+            things += [(one["taskDefinitionArn"], one) for one in self._definitions.values()]
+        for arn, one in things:
+            yield arn, {tag["key"]: tag.get("value", "") for tag in one.get("tags") or []}
+
+
+def install(ecs: Ecs) -> None:
+    """RunTask and its like are answered by us; what has no meaning here says so."""
+    actions = engines.use(MODULE, "_ACTION_MAP")
+    ours: dict[str, Operation] = {
+        "RunTask": ecs.run_task,
+        "StopTask": ecs.stop_task,
+        "DescribeTasks": ecs.describe_tasks,
+        "ListTasks": ecs.list_tasks,
+    }
+    for name, operation in ours.items():
+        actions[name] = _answering(operation)
+    for name in ("StartTask", "ExecuteCommand", "CreateService"):
+        actions[name] = _answering(_not_built(f"ecs:{name}"))
+
+
+def _answering(operation: Operation) -> Callable[[dict[str, Any]], Response]:
+    return lambda request: answer(lambda: operation(request))
+
+
+def _not_built(what: str) -> Operation:
+    def refuse(_request: dict[str, Any]) -> dict[str, Any]:
+        raise NotBuilt(what)
+
+    return refuse

@@ -1,0 +1,78 @@
+"""Puts services of ours among ministack's, and faults in front of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from local_cloud import engines
+from local_cloud.faults import ApiError, FaultBook
+from local_cloud.services.refusal import NotBuilt, Refused
+
+Response = tuple[int, dict[str, str], Any]
+Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[Response]]
+Operation = Callable[[dict[str, Any]], dict[str, Any]]
+JSON = {"Content-Type": "application/x-amz-json-1.1"}
+
+
+def answer(operation: Callable[[], dict[str, Any]]) -> Response:
+    """Runs an operation of ours and puts its answer, or its refusal, in AWS's JSON protocol."""
+    try:
+        return 200, dict(JSON), json.dumps(operation()).encode()
+    except Refused as no:
+        body = json.dumps({"__type": no.code, "message": no.message, "Message": no.message})
+        return no.status, {**JSON, "x-amzn-errortype": no.code}, body.encode()
+
+
+def add_json_service(name: str, *, target_prefix: str, operations: Mapping[str, Operation]) -> None:
+    """A whole service of ours that speaks the JSON protocol."""
+
+    async def handle(method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, Any]) -> Response:
+        action = headers.get("x-amz-target", "").rpartition(".")[2]
+        request = json.loads(body or b"{}")
+        operation = operations.get(action)
+        if operation is None:
+            return answer(_refuse(NotBuilt(f"{name}:{action}")))
+        return await asyncio.to_thread(answer, lambda: operation(request))
+
+    engines.use("ministack.app", "SERVICE_HANDLERS")[name] = handle
+    engines.use("ministack.core.router", "SERVICE_PATTERNS")[name] = {
+        "target_prefixes": [target_prefix],
+        "host_patterns": [rf"{name}\."],
+    }
+    engines.use("ministack.core.iam_actions", "SERVICE_TO_IAM_NAMESPACE")[name] = name
+
+
+def add_faults(faults: FaultBook) -> None:
+    """Every service asks the fault book before it does what it was allowed to do."""
+    handlers: dict[str, Handler] = engines.use("ministack.app", "SERVICE_HANDLERS")
+    for service, handler in list(handlers.items()):
+        handlers[service] = _with_faults(service, handler, faults)
+
+
+def _with_faults(service: str, handler: Handler, faults: FaultBook) -> Handler:
+    from ministack.core.iam_actions import extract_iam_action
+
+    denied = engines.use("ministack.core.iam_actions", "access_denied_response")
+
+    async def handle(method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, Any]) -> Response:
+        if faults.waiting():
+            name = extract_iam_action(service, method, path, headers, body, query) or ""
+            namespace, _, action = name.partition(":")
+            asked = (namespace, action)
+            if fault := faults.take(ApiError, {}, when=lambda one: (one.service, one.action) == asked):
+                error = {"error_code": fault.error, "message": fault.message, "headers": headers}
+                _status, response_headers, response_body = denied(service, name, "", "local-fault", **error)
+                return fault.status, response_headers, response_body
+        return await handler(method, path, headers, body, query)
+
+    return handle
+
+
+def _refuse(no: Refused) -> Callable[[], dict[str, Any]]:
+    def refuse() -> dict[str, Any]:
+        raise no
+
+    return refuse

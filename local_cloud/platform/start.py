@@ -1,0 +1,30 @@
+"""ministack reads its settings while it is imported: they are set here, first."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from local_cloud.settings import ACCOUNT, HOST_PROGRAMS, REGION, Settings
+
+
+def prepare(settings: Settings) -> None:
+    """Sets what ministack and everything it starts will read. Must run before ministack is imported."""
+    for name in [name for name in os.environ if name.startswith("AWS_") or name in ("PYTHONPATH", "PYTHONHOME")]:
+        # Lambdas inherit this environment: they see their own zip and no one's credentials but their role's.
+        del os.environ[name]
+    os.environ.update(
+        GATEWAY_PORT=str(settings.port),
+        BIND_HOST="127.0.0.1",
+        MINISTACK_HOST="localhost",
+        MINISTACK_ACCOUNT_ID=ACCOUNT,
+        MINISTACK_REGION=REGION,
+        AUTH="true",
+        IOT_MTLS_ENABLED="0",
+        SFTP_ENABLED="0",
+        LAMBDA_EXECUTOR="local",
+        LOG_LEVEL=os.environ.get("LOG_LEVEL", "WARNING"),
+        TMPDIR=str(settings.scratch),
+    )
+    tempfile.tempdir = str(settings.scratch)
+    assert HOST_PROGRAMS.is_dir(), HOST_PROGRAMS

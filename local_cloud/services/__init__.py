@@ -1,0 +1,1 @@
+"""The services we add: each knows AWS's rules, none knows the engines."""

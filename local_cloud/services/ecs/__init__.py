@@ -1,0 +1,5 @@
+"""ECS tasks as processes of this machine: placement, lifecycle, output, exit codes."""
+
+from local_cloud.services.ecs.service import Delays, Ecs
+
+__all__ = ["Delays", "Ecs"]

@@ -1,0 +1,169 @@
+"""The life of one task, on a thread of its own: placed, started, watched, stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from local_cloud.clock import CompressedClock
+from local_cloud.faults import FaultBook, KillTraining, NoCapacity
+from local_cloud.services.ecs.images import ImageMissing
+from local_cloud.services.ecs.launch import Launcher
+from local_cloud.services.ecs.logs import LogStream, open_stream
+from local_cloud.services.ecs.model import Container, Task
+from local_cloud.services.ecs.process import ContainerProcess
+from local_cloud.services.ecs.steps import step_in
+
+POLL_SECONDS = 0.1
+DEFAULT_STOP_SECONDS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delays:
+    """How long ECS takes, in AWS seconds: a machine boots, an image is pulled."""
+
+    capacity: float = 180
+    start: float = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """What every running task needs; `labels` are the tags by which a fault finds its victim."""
+
+    launcher: Launcher
+    logs: Any
+    clock: CompressedClock
+    faults: FaultBook
+    delays: Delays
+    labels: Callable[[Task], dict[str, str]]
+    lock: threading.RLock
+
+
+class RunningTask:
+    """Moves one task through its states."""
+
+    def __init__(self, task: Task, runner: Runner) -> None:
+        self.task = task
+        self._runner = runner
+        self._stop = threading.Event()
+        self._processes: dict[str, ContainerProcess] = {}
+        self._streams: list[LogStream] = []
+        threading.Thread(target=self._live, name=f"task {task.id}", daemon=True).start()
+
+    def stop(self, *, code: str, reason: str) -> None:
+        """Asks for the stop; SIGTERM, and SIGKILL after the container's stop time-out, follow on the task's thread."""
+        with self._runner.lock:
+            if self.task.desired_status == "STOPPED":
+                return
+            self.task.desired_status = "STOPPED"
+            self.task.stopping_at = self._runner.clock.now()
+            self.task.stop_code, self.task.stopped_reason = code, reason
+            self.task.version += 1
+        self._stop.set()
+
+    def kill(self) -> None:
+        """The end without warning."""
+        for process in list(self._processes.values()):
+            process.kill()
+
+    def _live(self) -> None:
+        if self._placed() and self._started():
+            self._watch()
+        self._finish()
+
+    def _placed(self) -> bool:
+        waiting = self._runner.clock.real_seconds(self._runner.delays.capacity if self.task.capacity_provider else 0)
+        if self._stop.wait(waiting):
+            return False
+        while self._runner.faults.find(NoCapacity, self._runner.labels(self.task)):
+            if self._stop.wait(POLL_SECONDS):
+                return False
+        self._become("PENDING")
+        return not self._stop.wait(self._runner.clock.real_seconds(self._runner.delays.start))
+
+    def _started(self) -> bool:
+        for container in self.task.containers:
+            try:
+                self._start(container)
+            except ImageMissing as missing:
+                self._fail_start(f"CannotPullContainerError: {missing} was never pushed to this registry")
+                return False
+            except OSError as error:
+                self._fail_start(f"CannotStartContainerError: {error}")
+                return False
+        with self._runner.lock:
+            self.task.started_at = self._runner.clock.now()
+        self._become("RUNNING")
+        return True
+
+    def _start(self, container: Container) -> None:
+        stream = open_stream(self._runner.logs, self.task, container)
+        if stream:
+            self._streams.append(stream)
+
+        def on_line(line: str) -> None:
+            if stream:
+                stream.write(line)
+            self._strike(line)
+
+        process = self._runner.launcher.start(self.task, container, on_line)
+        self._processes[container.name] = process
+        container.last_status = "RUNNING"
+
+    def _strike(self, line: str) -> None:
+        def reached(fault: KillTraining) -> bool:
+            step = step_in(line, fault.on)
+            return step is not None and step >= fault.at_step
+
+        # Asked without labels first: finding a task's labels for every line of every log would cost too much.
+        if not any(isinstance(fault, KillTraining) and reached(fault) for fault in self._runner.faults.waiting()):
+            return
+        if self._runner.faults.take(KillTraining, self._runner.labels(self.task), when=reached):
+            self.kill()
+
+    def _watch(self) -> None:
+        essential = [one for one in self.task.containers if one.definition.get("essential", True)]
+        while not self._stop.is_set():
+            for container in self.task.containers:
+                self._look_at(container)
+            if any(one.exit_code is not None for one in essential):
+                self.stop(code="EssentialContainerExited", reason="Essential container in task exited")
+        self._become("DEACTIVATING")
+
+    def _look_at(self, container: Container) -> None:
+        if container.exit_code is None:
+            container.exit_code = self._processes[container.name].wait(POLL_SECONDS)
+
+    def _finish(self) -> None:
+        self._become("STOPPING")
+        left = [one for one in self.task.containers if one.name in self._processes and one.exit_code is None]
+        for container in left:
+            self._processes[container.name].terminate()
+        for container in left:
+            process = self._processes[container.name]
+            container.exit_code = process.wait(self._stop_seconds(container))
+            if container.exit_code is None:
+                process.kill()
+                container.exit_code = process.wait()
+        for stream in self._streams:
+            stream.close()
+        with self._runner.lock:
+            self.task.stopped_at = self._runner.clock.now()
+            for container in self.task.containers:
+                container.last_status = "STOPPED"
+        self._become("STOPPED")
+
+    def _stop_seconds(self, container: Container) -> float:
+        asked = float(container.definition.get("stopTimeout", DEFAULT_STOP_SECONDS))
+        shortest = self._runner.launcher.settings.shortest_stop_seconds
+        return max(self._runner.clock.real_seconds(asked), min(shortest, asked))
+
+    def _fail_start(self, why: str) -> None:
+        self.stop(code="TaskFailedToStart", reason=why)
+
+    def _become(self, status: str) -> None:
+        with self._runner.lock:
+            self.task.last_status = status
+            self.task.version += 1

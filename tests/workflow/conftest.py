@@ -1,0 +1,51 @@
+"""One local cloud with the stacks deployed, for all end-to-end tests."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from examples.data import digits
+from local_cloud.cloud import REPOSITORY, LocalCloud
+from tests.workflow.jobs import DATASET
+from tests.workflow.runs import Deployed
+
+# Minutes of FSx and ECS in seconds; training itself takes the time it takes.
+TIME_SCALE = 120.0
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
+    state = tmp_path_factory.mktemp("cloud")
+    with LocalCloud(state_dir=state, port=_free_port(), time_scale=TIME_SCALE) as running:
+        running.bootstrap()
+        running.deploy(REPOSITORY)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def uploaded(cloud: LocalCloud, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
+    deployed = Deployed(cloud)
+    folder = tmp_path_factory.mktemp("digits")
+    digits.write(folder)
+    for script in (Path(__file__).parent / "scripts").glob("*.py"):
+        (folder / script.name).write_text(script.read_text())
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            key = f"{DATASET}{file.relative_to(folder)}"
+            deployed.s3.put_object(Bucket=deployed.bucket, Key=key, Body=file.read_bytes())
+    return deployed
+
+
+@pytest.fixture
+def deployed(uploaded: Deployed) -> Iterator[Deployed]:
+    yield uploaded
+    uploaded.cloud.clear_faults()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

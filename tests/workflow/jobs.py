@@ -1,0 +1,36 @@
+"""The jobs that the tests run: small models that really train on the CPU."""
+
+from typing import Any
+
+DATASET = "datasets/digits/"
+
+
+def digits(name: str, *, steps: int = 40, every: str = "10 steps", **parts: Any) -> dict[str, Any]:
+    """A small vision transformer learns handwritten digits, with the built-in recipe."""
+    job: dict[str, Any] = {
+        "name": name,
+        "dataset": {"s3": DATASET},
+        "train": {
+            "recipe": "image-classification",
+            "model": {
+                "model_type": "vit",
+                "image_size": 8,
+                "patch_size": 2,
+                "num_channels": 1,
+                "hidden_size": 32,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 2,
+                "intermediate_size": 64,
+            },
+            "arguments": {"max_steps": steps, "per_device_train_batch_size": 32, "logging_steps": 5, "seed": 7},
+        },
+        "resources": {"gpus": 0, "cpus": 1, "memory": "2GiB"},
+        "checkpoint": {"every": every, "keep": 3},
+    }
+    return {**job, **parts}
+
+
+def script(name: str, *words: str, **parts: Any) -> dict[str, Any]:
+    """A program of the user's own, from the dataset folder."""
+    job = digits(name, **parts)
+    return {**job, "train": {"command": list(words)}}

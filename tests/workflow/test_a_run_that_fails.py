@@ -1,0 +1,72 @@
+from contract.verdict import Durability, Training
+from local_cloud.faults import KillTraining, NoCapacity
+from tests.workflow.jobs import digits, script
+from tests.workflow.runs import Deployed, Run
+
+
+def ended_as(run: Run, training: Training, durability: Durability) -> bool:
+    verdict = run.certificate.verdict
+    return (verdict.training, verdict.durability) == (training, durability) and run.error == verdict.error
+
+
+def test_a_script_that_crashes_still_exports_what_it_had_saved(deployed: Deployed) -> None:
+    job = script("crash", "data/crash.py", "--crash-at", "25")
+    run = deployed.start(job).finish()
+
+    assert run.status == "FAILED"
+    assert ended_as(run, Training.CRASHED, Durability.VERIFIED), run.story()
+    assert run.verified_steps == [10, 20]
+    assert run.file_systems == []
+    assert "exit code 1" in run.cause
+
+
+def test_a_killed_training_keeps_every_checkpoint_that_was_whole(deployed: Deployed) -> None:
+    run = deployed.start(digits("killed", steps=2000), faults=(KillTraining(at_step=20),)).finish()
+
+    assert ended_as(run, Training.CRASHED, Durability.VERIFIED), run.story()
+    assert 20 in run.verified_steps
+    assert run.file_systems == [] and run.living_tasks == []
+
+
+def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_was(deployed: Deployed) -> None:
+    job = digits("retried", retry={"crash": 1})
+    run = deployed.start(job, faults=(KillTraining(at_step=20),)).finish()
+
+    assert run.status == "SUCCEEDED", run.story()
+    resumed = [event for event in run.events if event["kind"] == "resumed"]
+    assert [event["attempt"] for event in resumed] == [2]
+    assert resumed[0]["step"] >= 20
+
+
+def test_training_that_takes_too_long_is_stopped_and_its_checkpoints_kept(deployed: Deployed) -> None:
+    job = digits("slow", steps=100_000, limits={"train": "25s", "capacity": "20s"})
+    run = deployed.start(job).finish()
+
+    assert ended_as(run, Training.TIMED_OUT, Durability.VERIFIED), run.story()
+    assert run.verified_steps
+    assert run.file_systems == [] and run.living_tasks == []
+
+
+def test_without_capacity_the_run_gives_up_within_its_limit(deployed: Deployed) -> None:
+    job = digits("no-capacity", limits={"capacity": "10m"}, retry={"capacity": 0})
+    run = deployed.start(job, faults=(NoCapacity(),)).finish()
+
+    assert ended_as(run, Training.NO_CAPACITY, Durability.NOTHING_SAVED), run.story()
+    assert run.file_systems == [] and run.living_tasks == []
+
+
+def test_a_job_with_faults_is_refused_with_all_of_them_and_costs_nothing(deployed: Deployed) -> None:
+    run = deployed.start({"name": "refused", "datset": {}, "train": {"recipe": "gpt"}}).finish()
+
+    assert (run.status, run.error) == ("FAILED", "JobRefused")
+    assert "datset: unknown; did you mean 'dataset'?" in run.cause
+    assert "train.recipe: 'gpt' is not one of" in run.cause
+    assert "Create scratch file system" not in run.states
+
+
+def test_a_job_without_data_is_refused_before_anything_is_created(deployed: Deployed) -> None:
+    run = deployed.start(digits("no-data", dataset={"s3": "datasets/nothing-here/"})).finish()
+
+    assert run.error == "JobRefused"
+    assert "datasets/nothing-here/" in run.cause
+    assert "Create scratch file system" not in run.states
