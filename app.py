@@ -10,7 +10,7 @@ from stacks.training import TrainingStack
 
 app = cdk.App()
 settings = Settings.of(app.node)
-prefix = settings.deployment.title().replace("-", "")
+prefix = "-".join(word.capitalize() for word in settings.deployment.split("-"))
 
 data = DataStack(app, f"{prefix}Data", description="Belay: datasets, checkpoints and certificates")
 training = TrainingStack(

@@ -7,17 +7,31 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from contract import wire
 from contract.job import Job
+from contract.units import duration_of, size_of
 
 _MENDS = {
+    "model_type": "must be an object, as in {'key': 'value'}",
     "string_type": "must be text; put it in quotes",
+    "string_unicode": "must be valid Unicode",
     "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
+    "float_type": "must be a number",
     "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
     "list_type": "must be a list, as in ['data/train.py', '--lr', '1e-4']",
     "dict_type": "must be an object, as in {'key': 'value'}",
 }
+
+_BOUNDS = {
+    "greater_than": ("gt", "must be more than"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be less than"),
+    "less_than_equal": ("le", "must be at most"),
+}
+_TOO_LONG = {"too_long": "entries", "string_too_long": "characters"}
+# A fault must fit into the cause of a failed execution, whatever was sent.
+_LONGEST_FAULT = 400
+_MOST_FAULTS = 40
 
 
 class JobRefused(Exception):
@@ -32,10 +46,20 @@ def parse_job(raw: object) -> Job:
     """The one door: a valid job, or JobRefused with every fault."""
     if not isinstance(raw, dict):
         raise JobRefused(["the job must be a JSON object; see examples/"])
+    faults = list(wire.faults_of(raw))
     try:
-        return Job.model_validate(raw)
+        job = Job.model_validate(raw)
     except ValidationError as error:
-        raise JobRefused([_sentence(fault) for fault in _one_per_place(error.errors())]) from None
+        faults += [_sentence(fault) for fault in _one_per_place(error.errors())]
+    if faults:
+        raise JobRefused(_bounded(faults))
+    return job
+
+
+def _bounded(faults: list[str]) -> list[str]:
+    named = [fault if len(fault) <= _LONGEST_FAULT else fault[: _LONGEST_FAULT - 1] + "…" for fault in faults]
+    rest = len(named) - _MOST_FAULTS
+    return named[:_MOST_FAULTS] + ([f"and {rest} more; mend these first"] if rest > 0 else [])
 
 
 def _one_per_place(errors: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -81,9 +105,16 @@ def _known_keys(place: tuple[str, ...]) -> list[str]:
     return list(model.model_fields)
 
 
+def _as_written(place: tuple[str, ...], number: Any) -> str:
+    """A bound in the unit that the field is written in."""
+    if place[0] == "limits":
+        return duration_of(number)
+    return size_of(number) if place[-1] in ("memory", "size") else str(number)
+
+
 def _sentence(fault: ErrorDetails) -> str:
     place = _place(fault["loc"])
-    path = ".".join(place) or "job"
+    path = wire.escaped(".".join(place)) or "job"
     kind = fault["type"]
     if kind == "extra_forbidden":
         known = _known_keys(place)
@@ -95,6 +126,11 @@ def _sentence(fault: ErrorDetails) -> str:
         return "name: use 1 to 48 lower-case letters, digits and hyphens, as in 'digits-vit'"
     if kind == "value_error":
         return f"{path}: {fault['ctx']['error']}"
+    if kind in _BOUNDS:
+        bound, must = _BOUNDS[kind]
+        return f"{path}: {must} {_as_written(place, fault['ctx'][bound])}"
+    if kind in _TOO_LONG:
+        return f"{path}: is too long; use at most {fault['ctx']['max_length']} {_TOO_LONG[kind]}"
     if kind == "literal_error":
         return f"{path}: {fault['input']!r} is not one of {fault['ctx']['expected']}"
     return f"{path}: {_MENDS.get(kind) or fault['msg'][0].lower() + fault['msg'][1:]}"

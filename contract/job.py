@@ -28,9 +28,12 @@ _OWNED_ARGUMENTS = {
 
 
 class Part(BaseModel):
-    """A part of the job file: unknown keys are faults, and nothing changes after the door."""
+    """A part of the job file: unknown keys are faults, and nothing changes after the door.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Strict, so that the schema in an editor and the door agree: '3' is no number, and true is not 1.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Dataset(Part):
@@ -108,10 +111,10 @@ class Train(Part):
     def _is_a_recipe_or_a_command(self) -> Self:
         if (self.recipe is None) == (self.command is None):
             raise ValueError("needs either 'recipe' or 'command'; give exactly one of them")
-        if self.recipe is not None and self.model is None:
+        if self.recipe is not None and not self.model:
             raise ValueError("'recipe' needs a 'model'; name one, or give a config with 'model_type'")
         if isinstance(self.model, dict) and not isinstance(self.model.get("model_type"), str):
-            raise ValueError("'model' as a config needs a 'model_type', for example 'gpt2' or 'vit'")
+            raise ValueError("'model' as a config needs a 'model_type'; add one, for example 'gpt2' or 'vit'")
         if self.command is not None and (self.model is not None or self.arguments or self.lora is not None):
             raise ValueError("'model', 'arguments' and 'lora' belong to a recipe; a command brings its own")
         return self
@@ -122,7 +125,7 @@ class Resources(Part):
 
     gpus: int = Field(default=1, ge=0, le=16)
     cpus: int = Field(default=3, ge=1, le=192, description="vCPUs.")
-    memory: Mib = Field(default=12 * 1024)
+    memory: Mib = Field(default=12 * 1024, ge=256, le=32 * 1024 * 1024)
     spot: bool = Field(default=False, description="Cheaper; can be interrupted with two minutes' notice.")
 
 
@@ -206,12 +209,6 @@ class Limits(Part):
     capacity: Seconds = Field(default=1800, gt=0, description="Until an instance has taken the task.")
     train: Seconds = Field(default=86400, gt=0, le=30 * 86400, description="One attempt, waiting included.")
     export: Seconds = Field(default=6 * 3600, gt=0, description="One export, at the end.")
-
-    @model_validator(mode="after")
-    def _waiting_fits_into_training(self) -> Self:
-        if self.capacity > self.train:
-            raise ValueError("'capacity' is longer than 'train', which includes it; make 'train' the longer")
-        return self
 
 
 class Retry(Part):

@@ -1,13 +1,13 @@
 """Writes on a file system's tag what may be on it: `in-use` before training, `kept` when nothing could be proven."""
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from contract import tags
+from lambdas.sense import clock
 from lambdas.sense.clients import client
 from lambdas.sense.telemetry import logger
 
@@ -26,8 +26,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     mark = Mark.model_validate(event)
     words = {tags.STATE: mark.state.value}
     if mark.why is not None:
-        words[tags.KEPT_WHY] = _NOT_IN_A_TAG.sub(" ", mark.why)[:_LONGEST_TAG]
-        words[tags.KEPT_SINCE] = datetime.now(UTC).isoformat(timespec="seconds")
+        words[tags.KEPT_WHY] = " ".join(_NOT_IN_A_TAG.sub(" ", mark.why).split())[:_LONGEST_TAG]
+        words[tags.KEPT_SINCE] = clock.now().isoformat(timespec="seconds")
     client("fsx").tag_resource(
         ResourceARN=_arn(mark.file_system_id, context.invoked_function_arn),
         Tags=[{"Key": key, "Value": value} for key, value in words.items()],

@@ -58,12 +58,12 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
 
     ledger = bookkeeping.read(bucket, prefix)
     due = pumping.due(told.standing, ledger)
-    running = bool(due) and scratch.export_running(client("fsx"), file_system.id)
-    if due and not running:
+    if due:
         before, ledger = ledger, verification.verify_some(bucket, prefix, due, now=now)
         _measure_lag(before, ledger)
         due = pumping.due(told.standing, ledger)
 
+    running = bool(due) and scratch.export_running(client("fsx"), file_system.id)
     decision = pumping.decide(file_system.id, due, task_running=running, now=now)
     task_id = None
     if decision.action is Action.EXPORT and decision.token:

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from aws_cdk import ArnFormat, Duration, IgnoreMode, RemovalPolicy, Stack
+from aws_cdk import ArnFormat, Aws, Duration, IgnoreMode, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from contract import tags
 from stacks.compute import Compute
 from stacks.layer import dependencies
 from stacks.settings import Settings
@@ -53,11 +52,12 @@ class Functions(Construct):
         see_exports = _allow("fsx:DescribeDataRepositoryTasks", "*")
         read_trainer_log = _allow("logs:FilterLogEvents", *self._both_arns_of(compute.log_group))
 
+        dataset_buckets = [f"arn:{Aws.PARTITION}:s3:::{name}" for name in settings.dataset_buckets]
         self.accept = self._function(
             "accept",
             environment={**in_bucket, **deployed, "BELAY_DATASET_BUCKETS": ",".join(settings.dataset_buckets)},
             allowed=[
-                _allow("s3:ListBucket", bucket.bucket_arn, *(f"arn:aws:s3:::{b}" for b in settings.dataset_buckets)),
+                _allow("s3:ListBucket", bucket.bucket_arn, *dataset_buckets),
                 read_runs,
                 _allow("s3:PutObject", bucket.arn_for_objects("jobs/*/run.json")),
             ],
@@ -68,7 +68,7 @@ class Functions(Construct):
         )
         self.training_phase = self._function("training_phase", environment=tasks, allowed=see_tasks)
         self.export_phase = self._function("export_phase", allowed=[see_exports])
-        self.mark = self._function("mark", allowed=ownership.may_tag(tags.STATE, tags.KEPT_WHY, tags.KEPT_SINCE))
+        self.mark = self._function("mark", allowed=ownership.may_mark())
         self.judge = self._function("judge", allowed=[])
         self.find = self._function(
             "find",

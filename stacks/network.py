@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Stack
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from stacks.settings import ExistingNetwork, Settings
@@ -35,12 +36,23 @@ class Network(Construct):
         self.file_system_group = ec2.SecurityGroup(
             self, "FileSystems", vpc=self.vpc, description="Belay: scratch file systems", allow_all_outbound=False
         )
+        if settings.network == "private":
+            self._add_endpoints()
         for port in _LUSTRE:
             self.file_system_group.add_ingress_rule(self.instance_group, port, "Lustre, from instances")
             self.file_system_group.add_ingress_rule(self.file_system_group, port, "Lustre, among servers")
             self.file_system_group.add_egress_rule(self.instance_group, port, "Lustre, to instances")
             self.file_system_group.add_egress_rule(self.file_system_group, port, "Lustre, among servers")
             self.instance_group.add_ingress_rule(self.file_system_group, port, "Lustre, from file systems")
+
+    def _add_endpoints(self) -> None:
+        """They hear the instances, and no address."""
+        group = ec2.SecurityGroup(
+            self, "Endpoints", vpc=self.vpc, description="Belay: AWS services", allow_all_outbound=False
+        )
+        group.add_ingress_rule(self.instance_group, ec2.Port.tcp(443), "HTTPS, from instances")
+        for name, service in _ENDPOINTS.items():
+            self.vpc.add_interface_endpoint(name, service=service, security_groups=[group], open=False)
 
     def may_be_used(self) -> Sequence[iam.PolicyStatement]:
         """Who creates a file system here must be able to see the network (as AWS's own FSx policies have it)."""
@@ -73,8 +85,10 @@ class Network(Construct):
         )
         # Free, and the datasets' and images' way in: no byte of S3 crosses the internet.
         vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
-        vpc.add_flow_log("Flow", traffic_type=ec2.FlowLogTrafficType.REJECT)
-        if private:
-            for name, service in _ENDPOINTS.items():
-                vpc.add_interface_endpoint(name, service=service)
+        refused = logs.LogGroup(self, "Refused", retention=settings.log_retention, removal_policy=RemovalPolicy.DESTROY)
+        vpc.add_flow_log(
+            "Flow",
+            traffic_type=ec2.FlowLogTrafficType.REJECT,
+            destination=ec2.FlowLogDestination.to_cloud_watch_logs(refused),
+        )
         return vpc, vpc.select_subnets(subnet_type=kind).subnets[0]

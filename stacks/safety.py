@@ -17,11 +17,12 @@ class Pump(Construct):
 
     def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id)
+        # No retries, neither of the rule nor of the function: the next minute is the retry.
+        function.configure_async_invoke(retry_attempts=0)
         events.Rule(
             self,
             "EachMinute",
             schedule=events.Schedule.rate(Duration.minutes(1)),
-            # No retries: the next minute is the retry.
             targets=[targets.LambdaFunction(function, retry_attempts=0)],
         )
 

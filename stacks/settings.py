@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from aws_cdk import aws_logs as logs
 from constructs import Node
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 _RETENTION = {
     7: logs.RetentionDays.ONE_WEEK,
@@ -52,6 +52,11 @@ class Settings(BaseModel):
     @property
     def log_retention(self) -> logs.RetentionDays:
         return _RETENTION[self.log_retention_days]
+
+    @field_validator("log_retention_days", mode="before")
+    @classmethod
+    def _a_number_from_the_command_line(cls, said: object) -> object:
+        return int(said) if isinstance(said, str) and said.isdecimal() else said
 
     @model_validator(mode="after")
     def _zone_goes_with_a_new_network(self) -> Self:

@@ -27,7 +27,7 @@ _CAPACITY = re.compile(
 _REFUSED = re.compile(
     r"AccessDenied|InvalidParameter|NotFound|Unsupported|Incompatib|Blocked|ClientException|Permissions"
 )
-_OUR_OWN_ERROR = re.compile(rf"Training({'|'.join(Training)})\.Checkpoints\w+")
+_OUR_OWN_ERROR = re.compile(rf"Training({'|'.join(Training)})\.\w+")
 
 
 class Retriable(StrEnum):

@@ -14,12 +14,21 @@ class TrainerTask:
     arn: str
     reading: Reading
 
+    @property
+    def may_write(self) -> bool:
+        return self.reading.phase is not Phase.GONE
 
-def alive(ecs: Any, *, cluster: str, family: str, run: str, attempt: int | None = None) -> list[TrainerTask]:
-    """The tasks of the run, or of one attempt of it, that may still write.
+
+def alive(ecs: Any, *, cluster: str, family: str, run: str) -> list[TrainerTask]:
+    """The tasks of the run that may still write."""
+    return [task for task in known(ecs, cluster=cluster, family=family, run=run) if task.may_write]
+
+
+def known(ecs: Any, *, cluster: str, family: str, run: str, attempt: int | None = None) -> list[TrainerTask]:
+    """The tasks of the run, or of one attempt at it, that ECS lists, stopped ones included.
 
     A task that was told to stop is listed under desiredStatus STOPPED at once, while for two more minutes it may be
-    saving: so both lists are read, and only what ECS reports as stopped is left out.
+    saving: so both lists are read, and only ECS's own word says that it has stopped.
     """
     wanted = {"BELAY_RUN": run} | ({} if attempt is None else {"BELAY_ATTEMPT": str(attempt)})
     pages = [
@@ -33,7 +42,7 @@ def alive(ecs: Any, *, cluster: str, family: str, run: str, attempt: int | None 
         answer = ecs.describe_tasks(cluster=cluster, tasks=arns[start : start + _MOST_IN_ONE_CALL])
         own = [raw for raw in answer["tasks"] if wanted.items() <= _environment(raw).items()]
         tasks += [TrainerTask(raw["taskArn"], phases.of_task(raw["lastStatus"])) for raw in own]
-    return [task for task in tasks if task.reading.phase is not Phase.GONE]
+    return tasks
 
 
 def _environment(task: dict[str, Any]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
@@ -54,7 +54,7 @@ class AwsCall(sfn.CustomState):
         state: dict[str, Any] = {
             "Type": "Task",
             "QueryLanguage": "JSONata",
-            "Resource": f"arn:aws:states:::aws-sdk:{service}:{action}",
+            "Resource": f"arn:{Aws.PARTITION}:states:::aws-sdk:{service}:{action}",
             "Arguments": arguments,
             "TimeoutSeconds": 60,
         }
@@ -76,7 +76,7 @@ class Ask(tasks.LambdaInvoke):
         function: lambda_.IFunction,
         question: dict[str, Any],
         assign: dict[str, Any] | None = None,
-        outputs: str = "{% $states.result.Payload %}",
+        outputs: str | dict[str, str] = "{% $states.result.Payload %}",
         answers: Sequence[str] = (),
     ) -> None:
         super().__init__(

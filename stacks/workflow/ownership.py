@@ -39,9 +39,12 @@ class Ownership:
             ),
         ]
 
-    def may_tag(self, *keys: str) -> list[iam.PolicyStatement]:
-        """Change these tags of our file systems and no others: the tags that make one ours stay as they are."""
-        conditions = {**self._ours(), "ForAllValues:StringEquals": {"aws:TagKeys": list(keys)}}
+    def may_mark(self) -> list[iam.PolicyStatement]:
+        """Say of our file systems that they may hold work. What makes one ours stays as it is, and none is ever
+        called empty again: an empty one may be deleted without an export."""
+        states = {f"aws:RequestTag/{tags.STATE}": [tags.State.IN_USE, tags.State.KEPT]}
+        keys = {"aws:TagKeys": [tags.STATE, tags.KEPT_WHY, tags.KEPT_SINCE]}
+        conditions = {"StringEquals": {**self._ours()["StringEquals"], **states}, "ForAllValues:StringEquals": keys}
         return [self._allow("fsx:TagResource", self._file_systems, conditions=conditions)]
 
     def may_export(self) -> list[iam.PolicyStatement]:
@@ -54,7 +57,7 @@ class Ownership:
     def may_delete(self) -> list[iam.PolicyStatement]:
         return [self._allow("fsx:DeleteFileSystem", self._file_systems, conditions=self._ours())]
 
-    def _ours(self) -> dict[str, object]:
+    def _ours(self) -> dict[str, dict[str, object]]:
         return {"StringEquals": {f"aws:ResourceTag/{tags.DEPLOYMENT}": self._deployment}}
 
     def _fsx(self, kind: str) -> str:

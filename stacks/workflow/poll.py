@@ -69,4 +69,4 @@ def _list(words: Sequence[str]) -> str:
 
 
 def _more(counter: str, every_seconds: int, within_seconds: str) -> str:
-    return f"$states.input.phase != 'failed' and ${counter} * {every_seconds} < {within_seconds}"
+    return f"$states.input.phase in ['pending', 'ready'] and ${counter} * {every_seconds} < {within_seconds}"

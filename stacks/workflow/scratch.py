@@ -5,11 +5,15 @@ from typing import Any
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from contract.paths import EXPORTED_CHECKPOINTS, EXPORTED_EVENTS
 from contract.tags import State
 from stacks.functions import Functions
 from stacks.network import Network
 from stacks.workflow.calls import Ask, AwsCall
 from stacks.workflow.ownership import Ownership
+
+# The same for a repeated call, another for another export: FSx answers a known token with the task that it had.
+_EACH_TIME_ANOTHER = "$substring($hash($states.context.Execution.Id & $string($proofs), 'SHA-256'), 0, 32)"
 
 
 def create_scratch(scope: Construct, *, network: Network, ownership: Ownership) -> AwsCall:
@@ -72,7 +76,7 @@ def mark_kept(scope: Construct, *, functions: Functions) -> Ask:
 
 
 def export_to_s3(scope: Construct, *, ownership: Ownership) -> AwsCall:
-    """Everything under the run's folder. One task at a time: the pump's last one may still be under way."""
+    """What is finished, and what was said; never the folder where saves are still being written."""
     return AwsCall(
         scope,
         "Export to S3",
@@ -81,15 +85,13 @@ def export_to_s3(scope: Construct, *, ownership: Ownership) -> AwsCall:
         arguments={
             "FileSystemId": "{% $found.file_system.id %}",
             "Type": "EXPORT_TO_REPOSITORY",
-            "Paths": ["run"],
+            "Paths": [EXPORTED_CHECKPOINTS, EXPORTED_EVENTS],
             "Report": {"Enabled": False},
-            "ClientRequestToken": "{% $substring($states.context.Execution.Name, 0, 50) & '-' & $string($exports) %}",
+            "ClientRequestToken": f"{{% {_EACH_TIME_ANOTHER} %}}",
         },
-        assign={
-            "exports": "{% $exports + 1 %}",
-            "task_id": "{% $states.result.DataRepositoryTask.TaskId %}",
-        },
+        assign={"task_id": "{% $states.result.DataRepositoryTask.TaskId %}", "exported": False},
         allowed_by=ownership.may_export(),
+        # One task at a time: the pump's last one may still be under way.
         busy="FSx.DataRepositoryTaskExecutingException",
     )
 

@@ -18,8 +18,10 @@ from stacks.workflow.poll import Poll
 from stacks.workflow.scratch import delete_scratch, export_to_s3, mark_kept
 from stacks.workflow.training import stop_tasks
 
-_EXPORTS = 3
-_FATE = "$trouble != '' ? 'kept' : $is_there or $ended.outcome != 'NeverStarted' ? 'deleted' : 'never created'"
+# How often an export is made and looked for in S3 before a person is asked.
+_PROOFS = 3
+_FATE = "$not($is_there) ? 'gone' : $trouble != '' ? 'kept' : 'deleted'"
+_MISSING = "'Verify: not in S3: ' & $join($states.result.Payload.missing, '; ')"
 
 
 class TeardownMachine(Construct):
@@ -112,7 +114,7 @@ class TeardownMachine(Construct):
         stop.next(stopped).next(self._question("File system there?").when(_is("$is_there"), settled).otherwise(verify))
         settled.next(
             self._question("Holds work?")
-            .when(_is("$states.input.phase = 'gone'"), verify)
+            .when(_is("$states.input.phase = 'gone'"), verify, assign={"is_there": False})
             # Promise: never deleted before it is verified, or proven empty. This is the proof of emptiness.
             .when(_is(f"$found.file_system.state = '{State.EMPTY}'"), delete)
             .otherwise(export)
@@ -122,7 +124,7 @@ class TeardownMachine(Construct):
             .when(_is("$not($is_there)"), certify)
             # And this is the proof of durability. No other arrow leads to the deletion.
             .when(_is("$verification.whole"), delete)
-            .when(_is(f"$exports < {_EXPORTS}"), export)
+            .when(_is(f"$proofs < {_PROOFS}"), export)
             .otherwise(cannot_prove)
         )
         delete.next(deleted).next(certify)
@@ -135,7 +137,9 @@ class TeardownMachine(Construct):
 
         # ---- and what leads off it
         delete.add_catch(certify, errors=["FSx.FileSystemNotFoundException"])
-        on_any_error([stop, export, verify, delete], cannot_prove)
+        # Whether an export could be made or not: the verification decides.
+        on_any_error([export], verify)
+        on_any_error([stop, verify, delete], cannot_prove)
         # Whoever could not be tagged or told about is still certified: the sweep finds it again.
         on_any_error([keep, tell], certify)
 
@@ -161,7 +165,7 @@ class TeardownMachine(Construct):
                 "is_there": "{% $exists($states.result.Payload.file_system.id) %}",
                 "ended": "{% $exists($states.input.ended) ? $states.input.ended : $states.result.Payload.ended %}",
                 "verification": "{% null %}",
-                "exports": 0,
+                "proofs": 0,
                 "exported": False,
                 "trouble": "{% '' %}",
             },
@@ -173,7 +177,8 @@ class TeardownMachine(Construct):
             "Verify",
             function=functions.verify,
             question={"job": "{% $found.job %}", "run": "{% $found.run %}", "exported": "{% $exported %}"},
-            assign={"verification": "{% $states.result.Payload %}"},
+            assign={"verification": "{% $states.result.Payload %}", "proofs": "{% $proofs + 1 %}"},
+            outputs={"reason": f"{{% {_MISSING} %}}"},
         )
 
     def _certify(self, functions: Functions) -> Ask:

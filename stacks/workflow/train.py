@@ -32,9 +32,10 @@ _CRASHED = {
 _VERDICT_OF_A_FAILED_TEARDOWN = (
     "{% ($cause := $states.errorOutput.Cause;"
     " $end := $substring($cause, 0, 1) = '{' ? $parse($cause) : {};"
-    " {'training': $ended.outcome, 'durability': '" + Durability.KEPT + "',"
-    " 'error': $end.Error ? $end.Error : 'Training' & $ended.outcome & '.TeardownUnfinished',"
-    " 'sentence': $end.Cause ? $end.Cause : 'Teardown did not finish: ' & $substring($cause, 0, 500)}) %}"
+    " $substring($end.Error, 0, 8) = 'Training'"
+    " ? {'training': $ended.outcome, 'error': $end.Error, 'sentence': $end.Cause}"
+    " : {'training': $ended.outcome, 'error': 'Training' & $ended.outcome & '.TeardownUnfinished',"
+    " 'sentence': 'Teardown did not finish, and will be tried again: ' & $substring($cause, 0, 500)}) %}"
 )
 
 

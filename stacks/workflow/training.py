@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from aws_cdk import Aws
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
@@ -26,7 +27,7 @@ class RunTraining(sfn.CustomState):
             state_json={
                 "Type": "Task",
                 "QueryLanguage": "JSONata",
-                "Resource": "arn:aws:states:::ecs:runTask.sync",
+                "Resource": f"arn:{Aws.PARTITION}:states:::ecs:runTask.sync",
                 "TimeoutSeconds": "{% $limits.train %}",
                 "Arguments": {
                     "Cluster": compute.cluster.cluster_arn,

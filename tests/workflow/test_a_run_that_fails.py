@@ -21,7 +21,7 @@ def test_a_script_that_crashes_still_exports_what_it_had_saved(deployed: Deploye
 
 
 def test_a_killed_training_keeps_every_checkpoint_that_was_whole(deployed: Deployed) -> None:
-    run = deployed.start(digits("killed", steps=2000), faults=(KillTraining(at_step=20),)).finish()
+    run = deployed.start(digits("killed", steps=2000), faults=(KillTraining(at_step=25),)).finish()
 
     assert ended_as(run, Training.CRASHED, Durability.VERIFIED), run.story()
     assert 20 in run.verified_steps
@@ -30,7 +30,7 @@ def test_a_killed_training_keeps_every_checkpoint_that_was_whole(deployed: Deplo
 
 def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_was(deployed: Deployed) -> None:
     job = digits("retried", retry={"crash": 1})
-    run = deployed.start(job, faults=(KillTraining(at_step=20),)).finish()
+    run = deployed.start(job, faults=(KillTraining(at_step=25),)).finish()
 
     assert run.status == "SUCCEEDED", run.story()
     resumed = [event for event in run.events if event["kind"] == "resumed"]
@@ -39,7 +39,7 @@ def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_wa
 
 
 def test_training_that_takes_too_long_is_stopped_and_its_checkpoints_kept(deployed: Deployed) -> None:
-    job = digits("slow", steps=100_000, limits={"train": "25s", "capacity": "20s"})
+    job = digits("slow", steps=100_000, limits={"train": "25s"})
     run = deployed.start(job).finish()
 
     assert ended_as(run, Training.TIMED_OUT, Durability.VERIFIED), run.story()

@@ -4,7 +4,7 @@ from tests.workflow.runs import Deployed
 
 
 def test_the_same_job_again_resumes_from_the_newest_verified_step(deployed: Deployed) -> None:
-    killed = deployed.start(digits("resumed", steps=60), faults=(KillTraining(at_step=30),)).finish()
+    killed = deployed.start(digits("resumed", steps=60), faults=(KillTraining(at_step=35),)).finish()
     newest = killed.verified_steps[-1]
     again = deployed.start(digits("resumed", steps=60)).finish()
 

@@ -1,0 +1,28 @@
+import json
+
+from contract import schema
+from contract.job import Job
+from contract.units import mib_of, seconds_of
+
+
+def test_the_schema_in_docs_is_the_one_of_the_models() -> None:
+    assert schema.SCHEMA.read_text() == schema.text(), "run: python -m contract.schema"
+
+
+def test_an_editor_refuses_the_same_unknown_keys() -> None:
+    told = json.loads(schema.text())
+    parts = [told, *told["$defs"].values()]
+    assert all(part["additionalProperties"] is False for part in parts)
+
+
+def test_the_defaults_are_shown_as_people_write_them() -> None:
+    told = json.loads(schema.text())["$defs"]
+    assert seconds_of(told["Limits"]["properties"]["train"]["default"]) == 86400
+    assert mib_of(told["Resources"]["properties"]["memory"]["default"]) == 12288
+    assert mib_of(told["Scratch"]["properties"]["size"]["default"]) == 1200 * 1024
+
+
+def test_every_part_of_the_job_says_what_it_is() -> None:
+    told = json.loads(schema.text())
+    assert all(part.get("description") for part in [told, *told["$defs"].values()])
+    assert set(told["properties"]) == set(Job.model_fields)

@@ -1,0 +1,44 @@
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+# Read when the handlers are imported.
+os.environ |= {"POWERTOOLS_SERVICE_NAME": "belay", "POWERTOOLS_TRACE_DISABLED": "true", "POWERTOOLS_LOG_LEVEL": "ERROR"}
+
+from moto import mock_aws
+
+from lambdas.sense import clients, clock
+from tests.lambdas.fake import Fake
+from tests.lambdas.world import BUCKET, LOG_GROUP, World
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    settings = {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "BELAY_BUCKET": BUCKET,
+        "BELAY_DEPLOYMENT": "belay",
+        "BELAY_DATASET_BUCKETS": "shared-data, lab-data",
+        "BELAY_CLUSTER": "belay",
+        "BELAY_TRAINER_FAMILY": "belay-trainer",
+        "BELAY_TRAINER_LOG_GROUP": LOG_GROUP,
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    # The clients stay, as they do in a warm Lambda: making them takes longer than any test.
+    with mock_aws(), ExitStack() as stack:
+        world = World(clients.client("s3"))
+        services: dict[str, Fake] = {
+            "fsx": world.fsx,
+            "ecs": world.ecs,
+            "stepfunctions": world.states,
+            "logs": world.logs,
+        }
+        for name, fake in services.items():
+            stack.enter_context(fake.answering(clients.client(name)))
+        monkeypatch.setattr(clock, "now", lambda: world.now)
+        yield world

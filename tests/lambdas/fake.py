@@ -1,0 +1,202 @@
+"""A service of AWS played by a small object, behind a real boto3 client: requests and answers are held to its model."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore import xform_name
+from botocore.model import OperationModel
+from botocore.validate import ParamValidator
+
+
+class Refused(Exception):
+    """The service answers with this error."""
+
+    def __init__(self, code: str, message: str = "refused") -> None:
+        super().__init__(code)
+        self.code, self.message = code, message
+
+
+@dataclass
+class _Http:
+    status_code: int
+
+
+class Fake:
+    """Subclasses answer an operation with a method of its name: `describe_file_systems(params)`."""
+
+    @contextmanager
+    def answering(self, client: Any) -> Iterator[None]:
+        before_call = f"before-call.{client.meta.service_model.service_id.hyphenize()}"
+        client.meta.events.register(before_call, self._answer)
+        yield
+        client.meta.events.unregister(before_call, self._answer)
+
+    def _answer(self, model: OperationModel, params: dict[str, Any], **_: Any) -> tuple[_Http, dict[str, Any]]:
+        asked = json.loads(params["body"] or b"{}")
+        try:
+            answer = getattr(self, xform_name(model.name))(asked)
+        except Refused as refused:
+            return _Http(400), {"Error": {"Code": refused.code, "Message": refused.message}, "ResponseMetadata": {}}
+        report = ParamValidator().validate(answer, model.output_shape)
+        assert not report.has_errors(), report.generate_report()
+        return _Http(200), {**answer, "ResponseMetadata": {}}
+
+
+def page_of(items: list[Any], token: str | None, size: int) -> tuple[list[Any], str | None]:
+    """Small pages, so that whoever forgets to turn them is found out. The token is base64, as FSx wants it."""
+    start = len(token) // 4 if token else 0
+    rest = start + size < len(items)
+    return items[start : start + size], "AAAA" * (start + size) if rest else None
+
+
+class FakeFsx(Fake):
+    def __init__(self) -> None:
+        self.file_systems: dict[str, dict[str, Any]] = {}
+        self.links: list[dict[str, Any]] = []
+        self.tasks: list[dict[str, Any]] = []
+        self.broken: dict[str, Refused] = {}
+        self._task_of_token: dict[str, dict[str, Any]] = {}
+
+    def add(self, id: str, *, tags: dict[str, str], created_at: datetime, lifecycle: str = "AVAILABLE") -> None:
+        self.file_systems[id] = {
+            "FileSystemId": id,
+            "FileSystemType": "LUSTRE",
+            "Lifecycle": lifecycle,
+            "ResourceARN": f"arn:aws:fsx:us-east-1:123456789012:file-system/{id}",
+            "CreationTime": created_at,
+            "DNSName": f"{id}.fsx.us-east-1.amazonaws.com",
+            "LustreConfiguration": {"MountName": "abcde"},
+            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        }
+
+    def add_link(self, file_system_id: str, lifecycle: str, **more: Any) -> None:
+        self.links.append({"FileSystemId": file_system_id, "Lifecycle": lifecycle, **more})
+
+    def add_task(self, file_system_id: str, lifecycle: str, created_at: datetime, **more: Any) -> str:
+        task = {
+            "TaskId": f"task-{len(self.tasks):017x}",
+            "FileSystemId": file_system_id,
+            "Type": "EXPORT_TO_REPOSITORY",
+            "Lifecycle": lifecycle,
+            "CreationTime": created_at,
+            **more,
+        }
+        self.tasks.append(task)
+        return str(task["TaskId"])
+
+    def describe_file_systems(self, asked: dict[str, Any]) -> dict[str, Any]:
+        wanted = asked.get("FileSystemIds")
+        if wanted:
+            if wanted[0] not in self.file_systems:
+                raise Refused("FileSystemNotFound")
+            return {"FileSystems": [self.file_systems[wanted[0]]]}
+        return self._page("FileSystems", list(self.file_systems.values()), asked)
+
+    def tag_resource(self, asked: dict[str, Any]) -> dict[str, Any]:
+        described = next(one for one in self.file_systems.values() if one["ResourceARN"] == asked["ResourceARN"])
+        tags = {tag["Key"]: tag for tag in [*described["Tags"], *asked["Tags"]]}
+        described["Tags"] = list(tags.values())
+        return {}
+
+    def describe_data_repository_associations(self, asked: dict[str, Any]) -> dict[str, Any]:
+        id = self._filtered(asked)
+        return self._page("Associations", [link for link in self.links if link["FileSystemId"] == id], asked)
+
+    def describe_data_repository_tasks(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if "TaskIds" in asked:
+            found = [task for task in self.tasks if task["TaskId"] in asked["TaskIds"]]
+            if not found:
+                raise Refused("DataRepositoryTaskNotFound")
+            return {"DataRepositoryTasks": found}
+        id, words = self._filtered(asked), asked["Filters"][1]["Values"]
+        found = [task for task in self.tasks if task["FileSystemId"] == id and task["Lifecycle"] in words]
+        return self._page("DataRepositoryTasks", found, asked)
+
+    def create_data_repository_task(self, asked: dict[str, Any]) -> dict[str, Any]:
+        id, token = asked["FileSystemId"], asked["ClientRequestToken"]
+        if id in self.broken:
+            raise self.broken[id]
+        if token not in self._task_of_token:
+            if any(task["FileSystemId"] == id and task["Lifecycle"] == "EXECUTING" for task in self.tasks):
+                raise Refused("DataRepositoryTaskExecuting")
+            self.add_task(id, "EXECUTING", datetime(2026, 11, 21), Paths=asked["Paths"])
+            self._task_of_token[token] = self.tasks[-1]
+        return {"DataRepositoryTask": self._task_of_token[token]}
+
+    def _filtered(self, asked: dict[str, Any]) -> str:
+        assert asked["Filters"][0]["Name"] == "file-system-id"
+        id: str = asked["Filters"][0]["Values"][0]
+        if id not in self.file_systems:
+            raise Refused("FileSystemNotFound")
+        if id in self.broken:
+            raise self.broken[id]
+        return id
+
+    def _page(self, key: str, items: list[dict[str, Any]], asked: dict[str, Any]) -> dict[str, Any]:
+        page, token = page_of(items, asked.get("NextToken"), 2)
+        return {key: page, **({"NextToken": token} if token else {})}
+
+
+class FakeEcs(Fake):
+    def __init__(self) -> None:
+        self.tasks: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, *, run: str, attempt: int = 1, last: str = "RUNNING", desired: str = "RUNNING") -> str:
+        arn = f"arn:aws:ecs:us-east-1:123456789012:task/belay/{name}"
+        variables = [{"name": "BELAY_RUN", "value": run}, {"name": "BELAY_ATTEMPT", "value": str(attempt)}]
+        self.tasks[arn] = {
+            "taskArn": arn,
+            "lastStatus": last,
+            "desiredStatus": desired,
+            "overrides": {"containerOverrides": [{"name": "trainer", "environment": variables}]},
+        }
+        return arn
+
+    def list_tasks(self, asked: dict[str, Any]) -> dict[str, Any]:
+        arns = [arn for arn, task in self.tasks.items() if task["desiredStatus"] == asked["desiredStatus"]]
+        page, token = page_of(arns, asked.get("nextToken"), 2)
+        return {"taskArns": page, **({"nextToken": token} if token else {})}
+
+    def describe_tasks(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"tasks": [self.tasks[arn] for arn in asked["tasks"] if arn in self.tasks]}
+
+
+class FakeStates(Fake):
+    def __init__(self) -> None:
+        self.executions: dict[str, dict[str, Any]] = {}
+
+    def add(self, arn: str, *, started_at: datetime, status: str = "RUNNING", **more: Any) -> None:
+        machine = arn.replace(":execution:", ":stateMachine:").rpartition(":")[0]
+        described = {"executionArn": arn, "stateMachineArn": machine, "status": status, "startDate": started_at}
+        self.executions[arn] = described | more
+
+    def describe_execution(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["executionArn"] not in self.executions:
+            raise Refused("ExecutionDoesNotExist")
+        return self.executions[asked["executionArn"]]
+
+
+class FakeLogs(Fake):
+    """It gives out every line since the start time: the reader has to stand lines that no pattern picked."""
+
+    def __init__(self, group: str) -> None:
+        self.group: str | None = group
+        self.lines: list[tuple[datetime, str, str]] = []
+        self.patterns: list[str] = []
+
+    def filter_log_events(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["logGroupName"] != self.group:
+            raise Refused("ResourceNotFoundException")
+        self.patterns.append(asked["filterPattern"])
+        since = asked["startTime"]
+        found = [
+            {"timestamp": int(at.timestamp() * 1000), "logStreamName": stream, "message": text}
+            for at, stream, text in sorted(self.lines, key=lambda line: line[0])
+            if at.timestamp() * 1000 >= since
+        ]
+        page, token = page_of(found, asked.get("nextToken"), 3)
+        return {"events": page, **({"nextToken": token} if token else {})}

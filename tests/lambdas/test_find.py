@@ -1,0 +1,154 @@
+import json
+from typing import Any
+
+import pytest
+
+from lambdas import accept, find
+from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, JOB_FILE, PREFIX, RUN, STARTED_AT, World
+
+OTHER_ARN = ARN.replace("first", "second")
+
+
+def _execution(world: World, status: str = "RUNNING", **more: Any) -> None:
+    world.states.add(ARN, started_at=STARTED_AT, status=status, input=json.dumps(JOB_FILE), **more)
+
+
+def _find(world: World, arn: str = ARN) -> dict[str, Any]:
+    return world.ask(find, {"execution_arn": arn})
+
+
+def test_all_that_is_left_of_a_living_run_is_found(world: World) -> None:
+    _execution(world)
+    world.scratch()
+    task = world.ecs.add("one", run=RUN)
+    world.ecs.add("two", run="another")
+    assert _find(world) == {
+        "known": True,
+        "execution_arn": ARN,
+        "run": RUN,
+        "job": JOB,
+        "prefix": PREFIX.root,
+        "started_at": "2026-11-21T02:44:55.123+00:00",
+        "ended": None,
+        "file_system": {
+            "id": FILE_SYSTEM,
+            "arn": f"arn:aws:fsx:us-east-1:123456789012:file-system/{FILE_SYSTEM}",
+            "phase": "ready",
+            "reason": "the file system is AVAILABLE",
+            "state": "in-use",
+            "dns_name": f"{FILE_SYSTEM}.fsx.us-east-1.amazonaws.com",
+        },
+        "others": [],
+        "tasks": [task],
+        "certified": False,
+        "export_limit_seconds": 21600,
+    }
+
+
+def test_another_runs_or_another_deployments_file_system_is_never_found(world: World) -> None:
+    _execution(world)
+    world.put(PREFIX.plan, b"{}")
+    world.scratch("fs-00000000000000001", execution="0" * 16)
+    world.scratch("fs-00000000000000002", deployment="belay-2")
+    world.scratch("fs-00000000000000003", execution="")
+    assert _find(world)["file_system"] is None
+
+
+def test_it_is_found_on_a_later_page(world: World) -> None:
+    _execution(world)
+    for number in range(4):
+        world.scratch(f"fs-0000000000000000{number}", execution="0" * 16)
+    world.scratch()
+    assert _find(world)["file_system"]["id"] == FILE_SYSTEM
+
+
+def test_of_several_with_the_same_tag_the_one_that_may_hold_work_comes_first(world: World) -> None:
+    _execution(world)
+    world.scratch("fs-00000000000000001", state="empty", minute=0)
+    world.scratch("fs-00000000000000002", state="kept", minute=2)
+    world.scratch("fs-00000000000000003", state="in-use", minute=1)
+    answer = _find(world)
+    assert answer["file_system"]["id"] == "fs-00000000000000003"
+    assert answer["others"] == ["fs-00000000000000002", "fs-00000000000000001"]
+
+
+def test_a_file_system_without_its_state_counts_as_holding_work(world: World) -> None:
+    _execution(world)
+    world.scratch()
+    described = world.fsx.file_systems[FILE_SYSTEM]
+    described["Tags"] = [tag for tag in described["Tags"] if tag["Key"] != "belay:state"]
+    assert _find(world)["file_system"]["state"] == "in-use"
+
+
+@pytest.mark.parametrize(
+    ("status", "more", "outcome", "reason"),
+    [
+        ("ABORTED", {}, "Stopped", "the execution was stopped"),
+        ("TIMED_OUT", {}, "TimedOut", "the execution ran out of time"),
+        ("FAILED", {"error": "States.Runtime", "cause": "x"}, "Crashed", "the execution failed (States.Runtime: x)"),
+        ("SUCCEEDED", {}, "Completed", "the execution succeeded"),
+    ],
+)
+def test_an_ended_execution_says_how_training_ended(
+    world: World, status: str, more: dict[str, str], outcome: str, reason: str
+) -> None:
+    _execution(world, status, **more)
+    world.scratch()
+    assert _find(world)["ended"] == {"outcome": outcome, "reason": reason, "source": "execution"}
+
+
+def test_training_never_started_where_the_file_system_is_proven_empty(world: World) -> None:
+    _execution(world, "ABORTED")
+    world.scratch(state="empty", lifecycle="CREATING")
+    answer = _find(world)
+    assert answer["ended"]["outcome"] == "NeverStarted"
+    assert answer["file_system"]["phase"] == "pending"
+
+
+def test_an_execution_that_is_being_redriven_is_alive(world: World) -> None:
+    _execution(world, "PENDING_REDRIVE")
+    world.scratch()
+    assert _find(world)["ended"] is None
+
+
+def test_an_execution_too_old_to_be_on_record_is_known_by_its_file_system(world: World) -> None:
+    world.scratch()
+    answer = _find(world)
+    assert (answer["known"], answer["run"], answer["job"]) == (True, RUN, JOB)
+    assert answer["started_at"] == "2026-11-21T02:44:55.000+00:00"
+    assert answer["ended"] == {"outcome": "Crashed", "reason": "how it ended is not on record", "source": "execution"}
+
+
+def test_an_execution_that_nobody_remembers_and_that_left_nothing_is_not_known(world: World) -> None:
+    answer = _find(world)
+    assert answer["known"] is False
+    assert answer["file_system"] is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "not json", '{"name": "../../x"}', '{"name": 1}', '{"name": "refused"}'])
+def test_a_refused_job_left_nothing_whatever_its_input(world: World, text: str) -> None:
+    world.states.add(ARN, started_at=STARTED_AT, status="FAILED", input=text)
+    assert _find(world)["known"] is False
+
+
+def test_after_everything_is_done_the_certificate_says_so(world: World) -> None:
+    _execution(world, "SUCCEEDED")
+    world.put(PREFIX.plan, b"{}")
+    world.put(PREFIX.certificate, b"{}")
+    answer = _find(world)
+    assert (answer["known"], answer["certified"], answer["file_system"]) == (True, True, None)
+
+
+def test_two_executions_of_one_job_do_not_see_each_other(world: World) -> None:
+    _execution(world)
+    world.scratch()
+    world.states.add(OTHER_ARN, started_at=STARTED_AT, input='{"name": "digits"}')
+    assert _find(world, OTHER_ARN)["known"] is False
+
+
+def test_the_exports_limit_is_the_jobs(world: World) -> None:
+    _execution(world)
+    world.put("datasets/digits/a")
+    job = JOB_FILE | {"limits": {"export": "20m"}}
+    world.ask(accept, {"job": job, "execution_arn": ARN, "started_at": STARTED_AT.isoformat()})
+    assert _find(world)["export_limit_seconds"] == 1200

@@ -1,0 +1,35 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from lambdas import mark
+from tests.lambdas.world import FILE_SYSTEM, World
+
+
+def _tags(world: World) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in world.fsx.file_systems[FILE_SYSTEM]["Tags"]}
+
+
+def test_before_training_a_file_system_is_marked_as_in_use_and_stays_the_runs(world: World) -> None:
+    world.scratch(state="empty")
+    before = _tags(world)
+    assert world.ask(mark, {"file_system_id": FILE_SYSTEM, "state": "in-use"}) == {"state": "in-use"}
+    assert _tags(world) == before | {"belay:state": "in-use"}
+
+
+def test_a_kept_file_system_says_why_and_since_when_in_what_a_tag_can_hold(world: World) -> None:
+    world.scratch()
+    world.ask(mark, {"file_system_id": FILE_SYSTEM, "state": "kept", "why": "S3 <said>: {no}\n" + "x" * 500})
+    tags = _tags(world)
+    assert tags["belay:state"] == "kept"
+    assert tags["belay:kept-why"].startswith("S3 said : no ")
+    assert len(tags["belay:kept-why"]) == 256
+    assert tags["belay:kept-since"] == "2026-11-21T03:44:55+00:00"
+
+
+@pytest.mark.parametrize("event", [{"state": "gone"}, {"state": "empty-ish"}, {}])
+def test_no_other_word_becomes_a_mark(world: World, event: dict[str, Any]) -> None:
+    world.scratch()
+    with pytest.raises(ValidationError):
+        world.ask(mark, event | {"file_system_id": FILE_SYSTEM})

@@ -1,0 +1,190 @@
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from contract.run import run_id
+from lambdas import pump
+from lambdas.sense.exceptions import PumpFailed
+from tests.lambdas.fake import Refused
+from tests.lambdas.world import ARN, FILE_SYSTEM, NOW, PREFIX, RUN, STARTED_AT, World
+
+OTHER = "fs-00000000000000001"
+
+
+@pytest.fixture
+def training(world: World) -> World:
+    world.scratch()
+    world.start_training()
+    return world
+
+
+def _pump(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = world.ask(pump, {})["file_systems"]
+    return found
+
+
+def _finish_export(world: World) -> None:
+    world.fsx.tasks[-1]["Lifecycle"] = "SUCCEEDED"
+    world.now += timedelta(minutes=1)
+
+
+def _metric(output: str, name: str) -> list[float]:
+    for line in output.splitlines():
+        told = json.loads(line) if line.startswith("{") else {}
+        if name in told:
+            return list(told[name])
+    return []
+
+
+def test_a_new_checkpoint_is_exported_and_then_proven(training: World) -> None:
+    training.save(10, minute=58)
+    (first,) = _pump(training)
+    (task,) = training.fsx.tasks
+    assert task["Paths"] == ["run/checkpoints"]
+    assert first == {
+        "id": FILE_SYSTEM,
+        "run": RUN,
+        "action": "export",
+        "task_id": task["TaskId"],
+        "due_steps": [10],
+        "last_verified_step": None,
+    }
+
+    training.export(10, minute=58)
+    _finish_export(training)
+    (second,) = _pump(training)
+    assert (second["action"], second["last_verified_step"], second["due_steps"]) == ("rest", 10, [])
+    assert len(training.fsx.tasks) == 1
+    assert training.ledger.entries[0].verified_at == training.now
+
+
+def test_while_a_task_runs_nothing_else_is_started(training: World) -> None:
+    training.save(10, minute=58)
+    _pump(training)
+    training.save(20, minute=59)
+    (answer,) = _pump(training)
+    assert (answer["action"], answer["task_id"], answer["due_steps"]) == ("wait", None, [10, 20])
+    assert len(training.fsx.tasks) == 1
+
+
+def test_what_has_arrived_is_proven_though_its_task_still_runs(training: World) -> None:
+    training.save(10, minute=58)
+    _pump(training)
+    training.save(20, minute=59)
+    training.export(10, minute=58)
+    (answer,) = _pump(training)
+    assert (answer["action"], answer["last_verified_step"], answer["due_steps"]) == ("wait", 10, [20])
+
+
+def test_what_gathered_meanwhile_goes_with_one_task(training: World) -> None:
+    training.save(10, minute=50)
+    _pump(training)
+    training.save(20, minute=58)
+    training.save(30, minute=59)
+    training.export(10, minute=50)
+    _finish_export(training)
+    (answer,) = _pump(training)
+    assert (answer["action"], answer["last_verified_step"], answer["due_steps"]) == ("export", 10, [20, 30])
+    assert len(training.fsx.tasks) == 2
+
+
+def test_a_green_task_that_did_not_bring_it_all_is_followed_by_another(training: World) -> None:
+    training.save(10, minute=58)
+    _pump(training)
+    training.export(10, minute=58)
+    training.drop(f"{PREFIX.checkpoint(10)}optimizer.pt")
+    _finish_export(training)
+    (answer,) = _pump(training)
+    assert (answer["action"], answer["last_verified_step"]) == ("export", None)
+    assert len(training.fsx.tasks) == 2
+    assert training.ledger.entries[0].problem == "optimizer.pt is missing"
+
+
+def test_a_checkpoint_that_was_removed_again_is_not_waited_for(training: World) -> None:
+    training.save(10, minute=50)
+    training.remove(10, minute=58)
+    assert _pump(training)[0]["action"] == "rest"
+    assert training.fsx.tasks == []
+
+
+def test_a_pump_that_is_overtaken_by_another_task_leaves_it_alone(training: World) -> None:
+    training.save(10, minute=58)
+    training.fsx.broken[FILE_SYSTEM] = Refused("DataRepositoryTaskExecuting")
+    training.fsx._filtered = lambda asked: FILE_SYSTEM  # type: ignore[method-assign]
+    (answer,) = _pump(training)
+    assert (answer["action"], answer["task_id"]) == ("export", None)
+
+
+@pytest.mark.parametrize(
+    ("deployment", "state"), [("belay", "empty"), ("belay", "kept"), ("belay-2", "in-use"), ("", "in-use")]
+)
+def test_only_file_systems_of_this_deployment_that_are_in_use_are_served(
+    world: World, deployment: str, state: str
+) -> None:
+    world.scratch(deployment=deployment, state=state)
+    world.start_training()
+    world.save(10, minute=58)
+    assert _pump(world) == []
+    assert world.fsx.tasks == []
+
+
+@pytest.mark.parametrize("lifecycle", ["CREATING", "DELETING", "FAILED"])
+def test_a_file_system_that_cannot_export_is_not_asked_to(world: World, lifecycle: str) -> None:
+    world.scratch(lifecycle=lifecycle)
+    world.start_training()
+    world.save(10, minute=58)
+    assert _pump(world) == []
+
+
+def test_one_runs_trouble_does_not_cost_another_its_export_and_is_not_hidden(training: World) -> None:
+    training.scratch(OTHER, run=run_id(f"{ARN}-2", STARTED_AT), minute=-1)
+    training.start_training(run=run_id(f"{ARN}-2", STARTED_AT), stream="run/trainer/2")
+    training.save(10, minute=58)
+    saved = training.saved(10, minute=58).model_copy(update={"run": run_id(f"{ARN}-2", STARTED_AT)})
+    training.say(saved, stream="run/trainer/2")
+    training.fsx.broken[OTHER] = Refused("InternalServerError", "try later")
+    with pytest.raises(PumpFailed, match=OTHER):
+        _pump(training)
+    assert [task["FileSystemId"] for task in training.fsx.tasks] == [FILE_SYSTEM]
+
+
+def test_a_file_system_without_its_runs_tags_is_a_failure_that_is_seen(training: World) -> None:
+    training.scratch(OTHER)
+    training.fsx.file_systems[OTHER]["Tags"] = [
+        tag for tag in training.fsx.file_systems[OTHER]["Tags"] if tag["Key"] != "belay:run"
+    ]
+    with pytest.raises(PumpFailed, match=OTHER):
+        _pump(training)
+
+
+def test_a_file_system_that_is_deleted_meanwhile_is_no_failure(training: World) -> None:
+    training.save(10, minute=58)
+    training.fsx.broken[FILE_SYSTEM] = Refused("FileSystemNotFound")
+    assert _pump(training) == []
+
+
+def test_lag_is_measured_from_commit_to_proof_and_only_once(
+    training: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training.save(10, minute=58)
+    _pump(training)
+    assert _metric(capsys.readouterr().out, "OldestUnverifiedSeconds") == [pytest.approx(120, abs=1)]
+
+    training.export(10, minute=58)
+    _finish_export(training)
+    _pump(training)
+    output = capsys.readouterr().out
+    lag = (NOW + timedelta(minutes=1) - training.at(58)).total_seconds()
+    assert _metric(output, "ExportLagSeconds") == [lag]
+    assert _metric(output, "OldestUnverifiedSeconds") == [0]
+
+    _pump(training)
+    assert _metric(capsys.readouterr().out, "ExportLagSeconds") == []
+
+
+def test_a_trainer_that_has_not_spoken_yet_is_left_in_peace(world: World) -> None:
+    world.scratch()
+    assert _pump(world)[0]["action"] == "rest"
+    assert world.keys("jobs/") == []

@@ -1,0 +1,148 @@
+"""One run as the handlers see it: S3 by moto, the rest by small fakes, and a clock that stands still."""
+
+import base64
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+from awscrt.checksums import crc64nvme
+
+from contract import tags
+from contract.events import AnyEvent, Removed, Saved, Started
+from contract.ledger import Ledger
+from contract.paths import MANIFEST, RunPrefix
+from contract.run import execution_digest, run_id
+from tests.lambdas.fake import FakeEcs, FakeFsx, FakeLogs, FakeStates
+
+BUCKET = "belay-runs"
+LOG_GROUP = "/belay/trainer"
+JOB = "digits"
+STARTED_AT = datetime(2026, 11, 21, 2, 44, 55, 123000, tzinfo=UTC)
+NOW = STARTED_AT + timedelta(hours=1)
+ARN = "arn:aws:states:us-east-1:123456789012:execution:belay-train:first"
+RUN = run_id(ARN, STARTED_AT)
+DIGEST = execution_digest(ARN)
+PREFIX = RunPrefix(JOB, RUN)
+FILE_SYSTEM = "fs-0123456789abcdef0"
+
+JOB_FILE: dict[str, Any] = {
+    "name": JOB,
+    "dataset": {"s3": "datasets/digits/"},
+    "train": {"recipe": "image-classification", "model": {"model_type": "vit"}},
+}
+FILES = {"model.safetensors": b"weights" * 100, "optimizer.pt": b"moments" * 50, "rng/state.pth": b""}
+
+
+@dataclass
+class Context:
+    function_name: str = "function"
+    memory_limit_in_mb: int = 256
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:function"
+    aws_request_id: str = "00000000-0000-0000-0000-000000000000"
+
+
+def checksum(body: bytes) -> str:
+    return base64.b64encode(crc64nvme(body).to_bytes(8, "big")).decode()
+
+
+def manifest_of(step: int, files: dict[str, bytes], committed_at: datetime) -> bytes:
+    listed = [{"path": path, "bytes": len(body), "crc64nvme": checksum(body)} for path, body in files.items()]
+    moment = committed_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return json.dumps({"version": 1, "step": step, "committed_at": moment, "files": listed}).encode()
+
+
+class World:
+    def __init__(self, s3: Any) -> None:
+        self.s3 = s3
+        self.fsx, self.ecs, self.states = FakeFsx(), FakeEcs(), FakeStates()
+        self.logs = FakeLogs(LOG_GROUP)
+        self.now = NOW
+        s3.create_bucket(Bucket=BUCKET)
+
+    def ask(self, handler: ModuleType, event: dict[str, Any]) -> dict[str, Any]:
+        """As Lambda does it: JSON in, JSON out."""
+        answer = handler.handler(json.loads(json.dumps(event)), Context())
+        told: dict[str, Any] = json.loads(json.dumps(answer))
+        return told
+
+    # ---- S3
+
+    def put(self, key: str, body: bytes | str = b"x", **more: Any) -> None:
+        """With the checksum that S3 itself gives to uploads that name none; boto3 would name another."""
+        self.s3.put_object(Bucket=BUCKET, Key=key, Body=body, **({"ChecksumAlgorithm": "CRC64NVME"} | more))
+
+    def drop(self, key: str) -> None:
+        self.s3.delete_object(Bucket=BUCKET, Key=key)
+
+    def body(self, key: str) -> bytes:
+        body: bytes = self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        return body
+
+    def json(self, key: str) -> Any:
+        return json.loads(self.body(key))
+
+    def keys(self, prefix: str = "") -> list[str]:
+        return [one["Key"] for one in self.s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", [])]
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger.model_validate_json(self.body(PREFIX.ledger))
+
+    # ---- the trainer
+
+    def at(self, minute: float) -> datetime:
+        return STARTED_AT + timedelta(minutes=minute)
+
+    def say(self, event: AnyEvent, *, stream: str = "run/trainer/1") -> None:
+        self.logs.lines.append((event.at, stream, event.line()))
+
+    def start_training(self, *, minute: float = 1, run: str = RUN, stream: str = "run/trainer/1") -> None:
+        self.say(Started(at=self.at(minute), run=run, attempt=1, job=JOB, processes=1), stream=stream)
+
+    def saved(self, step: int, *, minute: float, files: dict[str, bytes] | None = None) -> Saved:
+        manifest = manifest_of(step, FILES if files is None else files, self.at(minute))
+        return Saved(
+            at=self.at(minute) + timedelta(milliseconds=5),
+            run=RUN,
+            attempt=1,
+            step=step,
+            path=f"/fsx/run/checkpoints/checkpoint-{step}",
+            files=3,
+            bytes=1050,
+            stall_seconds=0.01,
+            durable_seconds=1.0,
+            manifest_crc64nvme=checksum(manifest),
+        )
+
+    def save(self, step: int, *, minute: float, files: dict[str, bytes] | None = None) -> None:
+        """A whole checkpoint on the mount, and the line that says so."""
+        self.say(self.saved(step, minute=minute, files=files))
+
+    def remove(self, step: int, *, minute: float) -> None:
+        self.say(Removed(at=self.at(minute), run=RUN, attempt=1, step=step))
+
+    def export(
+        self, step: int, *, minute: float, files: dict[str, bytes] | None = None, prefix: RunPrefix = PREFIX, **put: Any
+    ) -> None:
+        """What an export task brings to S3 of the checkpoint that was committed at this minute."""
+        files = FILES if files is None else files
+        folder = prefix.checkpoint(step)
+        self.put(folder, b"")
+        for path, body in files.items():
+            self.put(f"{folder}{path}", body, **put)
+        self.put(f"{folder}{MANIFEST}", manifest_of(step, files, self.at(minute)))
+
+    # ---- the file system
+
+    def scratch(self, id: str = FILE_SYSTEM, *, lifecycle: str = "AVAILABLE", minute: float = 0, **more: str) -> None:
+        told = {
+            tags.DEPLOYMENT: "belay",
+            tags.EXECUTION: DIGEST,
+            tags.RUN: RUN,
+            tags.JOB: JOB,
+            tags.STATE: "in-use",
+        }
+        renamed = {f"belay:{key}": value for key, value in more.items()}
+        self.fsx.add(id, tags=told | renamed, created_at=self.at(minute), lifecycle=lifecycle)

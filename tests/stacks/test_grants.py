@@ -1,0 +1,204 @@
+"""Who may do what: whole in golden/grants.txt, and the promises of it here, one sentence each."""
+
+import re
+
+import pytest
+
+from tests.support import golden
+from tests.support.asl import tasks
+from tests.support.grants import Grant, grants, grants_at_resources, trusts
+from tests.support.templates import Assembly
+
+TRAIN = "BelayTraining/Train/Machine/Role"
+TEARDOWN = "BelayTraining/Teardown/Machine/Role"
+OURS = "StringEquals aws:ResourceTag/belay:deployment = belay"
+# The state of a file system, which changes; what makes it ours, its run's and its execution's never does.
+STATE_TAGS = "belay:state, belay:kept-why, belay:kept-since"
+# They know no resources in AWS's own reference, or come with CDK's grants to ECS, X-Ray and log delivery.
+ON_EVERYTHING = {
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+    "ecr:GetAuthorizationToken",
+    "ecs:DiscoverPollEndpoint",
+    "ecs:ListTasks",
+    "ecs:Poll",
+    "ecs:StartTelemetrySession",
+    "fsx:DescribeDataRepositoryAssociations",
+    "fsx:DescribeDataRepositoryTasks",
+    "fsx:DescribeFileSystems",
+    "logs:CreateLogDelivery",
+    "logs:CreateLogStream",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutLogEvents",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+    "xray:GetSamplingRules",
+    "xray:GetSamplingTargets",
+    "xray:PutTelemetryRecords",
+    "xray:PutTraceSegments",
+}
+
+
+@pytest.fixture(scope="module")
+def all_grants(assembly: Assembly) -> list[Grant]:
+    return grants(assembly)
+
+
+def test_the_grants_are_those_that_were_reviewed(assembly: Assembly) -> None:
+    assert golden.rendered(assembly)["grants.txt"] == golden.committed("grants.txt"), f"if meant: {golden.REFRESH}"
+
+
+def test_training_code_has_no_permission_at_all(assembly: Assembly, all_grants: list[Grant]) -> None:
+    role = "BelayTraining/Compute/Trainer/TaskRole"
+    assert role in trusts(assembly)
+    assert [grant for grant in all_grants if grant.holder == role] == []
+    task_role = assembly.at("Compute/Trainer", "AWS::ECS::TaskDefinition").properties["TaskRoleArn"]
+    assert task_role.endswith(role.replace("/", "-"))
+
+
+def test_only_teardown_deletes_file_systems_and_only_ours(all_grants: list[Grant]) -> None:
+    deleting = [grant for grant in all_grants if grant.action == "fsx:DeleteFileSystem"]
+    assert [(grant.holder, grant.condition) for grant in deleting] == [(TEARDOWN, OURS)]
+
+
+def test_nobody_deletes_objects_links_or_exports(all_grants: list[Grant]) -> None:
+    removing = ("s3:Delete", "fsx:DeleteData", "fsx:Cancel", "fsx:Release", "fsx:Untag", "fsx:Update")
+    assert [grant for grant in all_grants if grant.action.startswith(removing)] == []
+
+
+def test_only_train_makes_file_systems_and_only_tagged_as_ours(all_grants: list[Grant]) -> None:
+    making = [grant for grant in all_grants if grant.action == "fsx:CreateFileSystem"]
+    assert [(grant.holder, grant.condition) for grant in making] == [
+        (TRAIN, "StringEquals aws:RequestTag/belay:deployment = belay")
+    ]
+
+
+def test_links_and_exports_are_made_on_our_file_systems_only(all_grants: list[Grant]) -> None:
+    on_file_systems = [
+        grant for grant in all_grants if grant.action.startswith("fsx:CreateData") and "file-system/" in grant.resource
+    ]
+    assert {grant.action for grant in on_file_systems} == {
+        "fsx:CreateDataRepositoryAssociation",
+        "fsx:CreateDataRepositoryTask",
+    }
+    assert {grant.condition for grant in on_file_systems} == {OURS}
+
+
+def test_whoever_can_make_a_file_system_ours_by_tag_cannot_delete_any(all_grants: list[Grant]) -> None:
+    def only_state(grant: Grant) -> bool:
+        return f"aws:TagKeys = {STATE_TAGS}" in grant.condition and OURS in grant.condition
+
+    tagging = {g.holder for g in all_grants if g.action == "fsx:TagResource" and not only_state(g)}
+    deleting = {g.holder for g in all_grants if g.action == "fsx:DeleteFileSystem"}
+    assert tagging == {TRAIN}
+    assert not tagging & deleting
+
+
+def test_roles_are_passed_to_ecs_tasks_only(all_grants: list[Grant]) -> None:
+    passing = [grant for grant in all_grants if grant.action == "iam:PassRole"]
+    assert {grant.holder for grant in passing} == {TRAIN}
+    assert {grant.condition for grant in passing} == {"StringEquals iam:PassedToService = ecs-tasks.amazonaws.com"}
+    assert all(re.search("/BelayTraining-Compute-Trainer-(Task|Execution)Role$", grant.resource) for grant in passing)
+
+
+def test_tasks_are_run_and_stopped_in_our_cluster_only(all_grants: list[Grant]) -> None:
+    ours = "ArnEquals ecs:cluster = arn:aws:ecs:us-east-1:123456789012:cluster/BelayTraining-Compute-Cluster"
+    acting = [
+        g for g in all_grants if g.action in ("ecs:RunTask", "ecs:StopTask", "ecs:ListTasks", "ecs:DescribeTasks")
+    ]
+    assert acting
+    assert {grant.condition for grant in acting} == {ours}
+
+
+def test_no_action_has_a_wildcard_but_the_agents_own(all_grants: list[Grant]) -> None:
+    wild = {(grant.holder, grant.action) for grant in all_grants if "*" in grant.action}
+    assert wild == {("BelayTraining/Compute/InstanceRole", "ecs:Submit*")}
+
+
+def test_what_is_allowed_on_everything_is_known(all_grants: list[Grant]) -> None:
+    assert {grant.action for grant in all_grants if grant.resource == "*"} <= ON_EVERYTHING
+
+
+def test_no_role_holds_a_managed_policy(all_grants: list[Grant]) -> None:
+    assert [grant for grant in all_grants if grant.action == "(managed policy)"] == []
+
+
+def test_functions_neither_create_nor_delete_nor_start_anything(all_grants: list[Grant]) -> None:
+    """But for the pump's exports, which is what the pump is."""
+    changing = re.compile(r":(Create|Delete|Run|Start|Stop|Update|Pass|Attach|Invoke|Untag)")
+    held = {
+        (grant.holder, grant.action)
+        for grant in all_grants
+        if "/Functions/" in grant.holder and changing.search(grant.action) and not grant.action.startswith("logs:")
+    }
+    assert held == {("BelayTraining/Functions/pump-role", "fsx:CreateDataRepositoryTask")}
+
+
+def test_functions_write_their_own_files_of_a_run_and_nothing_else(all_grants: list[Grant]) -> None:
+    written: dict[str, set[str]] = {}
+    for grant in all_grants:
+        if grant.action.startswith("s3:Put"):
+            name = grant.resource.removeprefix("arn:aws:s3:::belaydata-bucket/jobs/*/")
+            written.setdefault(grant.holder.removeprefix("BelayTraining/Functions/"), set()).add(name)
+    assert written == {
+        "accept-role": {"run.json"},
+        "certify-role": {"certificate.json", "events.jsonl"},
+        "pump-role": {"ledger.json"},
+        "verify-role": {"ledger.json"},
+    }
+
+
+def test_no_role_writes_checkpoints(all_grants: list[Grant]) -> None:
+    """They come to S3 by FSx's own hand, or not at all."""
+    writing = [grant for grant in all_grants if grant.action.startswith("s3:Put")]
+    assert [grant for grant in writing if "checkpoint" in grant.resource or grant.resource.endswith("*")] == []
+
+
+@pytest.mark.parametrize(("machine", "role"), [("Train", TRAIN), ("Teardown", TEARDOWN)])
+def test_a_machine_invokes_what_its_flow_asks_and_nothing_else(
+    assembly: Assembly, all_grants: list[Grant], machine: str, role: str
+) -> None:
+    asked = {
+        state["Arguments"]["FunctionName"]
+        for state in tasks(assembly.machine(machine)).values()
+        if state["Resource"].endswith("lambda:invoke")
+    }
+    held = {g.resource for g in all_grants if g.holder == role and g.action == "lambda:InvokeFunction"}
+    assert {arn.removesuffix(":*") for arn in held} == asked
+
+
+@pytest.mark.parametrize(("machine", "role"), [("Train", TRAIN), ("Teardown", TEARDOWN)])
+def test_a_machine_holds_the_action_of_every_call_in_its_flow(
+    assembly: Assembly, all_grants: list[Grant], machine: str, role: str
+) -> None:
+    needed = set()
+    for state in tasks(assembly.machine(machine)).values():
+        called = re.search(r":::aws-sdk:(\w+):(\w)(\w+)", state["Resource"])
+        if called:
+            needed.add(f"{called[1]}:{called[2].upper()}{called[3]}")
+    assert needed <= {grant.action for grant in all_grants if grant.holder == role}
+
+
+def test_the_bucket_refuses_what_is_not_encrypted_on_its_way(assembly: Assembly) -> None:
+    said = grants_at_resources(assembly)
+    bucket = [grant for grant in said if grant.holder.startswith("BelayData/Bucket/Policy")]
+    refused = {(g.effect, g.action, g.resource, g.condition) for g in bucket}
+    for resource in ("arn:aws:s3:::belaydata-bucket", "arn:aws:s3:::belaydata-bucket/*"):
+        assert ("Deny", "s3:*", resource, "Bool aws:SecureTransport = false") in refused
+
+
+def test_the_bucket_policy_leaves_fsx_its_export(assembly: Assembly) -> None:
+    """A policy that insists on a VPC or an endpoint breaks what FSx reads and writes."""
+    conditions = [g.condition for g in grants_at_resources(assembly) if g.holder.startswith("BelayData/Bucket/Policy")]
+    assert conditions
+    assert not [condition for condition in conditions if "Vpc" in condition]
+
+
+def test_another_deployment_is_held_to_its_own_tag(private: Assembly) -> None:
+    deleting = [grant for grant in grants(private) if grant.action == "fsx:DeleteFileSystem"]
+    assert [g.condition for g in deleting] == ["StringEquals aws:ResourceTag/belay:deployment = team1-x"]

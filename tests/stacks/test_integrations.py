@@ -1,0 +1,112 @@
+"""Every call that a flow makes exists, gets what it needs, and can give the errors that the flow waits for."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.asl import Json, states, tasks
+from tests.support.integrations import unknown_errors, wrong_calls
+from tests.support.templates import Assembly
+
+MACHINES = ("Train", "Teardown")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_call_is_one_that_aws_has(assembly: Assembly, machine: str) -> None:
+    assert wrong_calls(assembly.machine(machine)) == []
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_error_that_is_waited_for_can_come(assembly: Assembly, machine: str) -> None:
+    assert unknown_errors(assembly.machine(machine)) == []
+
+
+@pytest.mark.parametrize(
+    ("plant", "fault"),
+    [
+        (lambda s: s["Export to S3"].update(Resource="arn:aws:states:::aws-sdk:fsx:createDataTask"), "is no API"),
+        (
+            lambda s: s["Export to S3"].update(Resource="arn:aws:states:::aws-sdk:fxs:createDataRepositoryTask"),
+            "is no API",
+        ),
+        (
+            lambda s: s["Export to S3"].update(Resource="arn:aws:states:::aws-sdk:fsx:CreateDataRepositoryTask"),
+            "is no API",
+        ),
+        (lambda s: s["Export to S3"]["Arguments"].update(Path=["run"]), "Arguments: no parameter Path"),
+        (lambda s: s["Export to S3"]["Arguments"].update(Paths="run"), "Arguments.Paths: 'run' is no list"),
+        (lambda s: s["Export to S3"]["Arguments"].update(Type="EXPORT"), "Arguments.Type: 'EXPORT' is none of"),
+        (lambda s: s["Export to S3"]["Arguments"].pop("FileSystemId"), "Arguments: FileSystemId is required"),
+        (
+            lambda s: s["Export to S3"]["Arguments"].update(FileSystemId="$found.file_system.id"),
+            "Arguments.FileSystemId: '$found.file_system.id' does not match",
+        ),
+        (lambda s: s["Export to S3"]["Arguments"]["Report"].update(Enabled="no"), "Report.Enabled: 'no' is no boolean"),
+        (
+            lambda s: s["Export to S3"]["Arguments"].update(Report={"Enabled": True, "Scope": "ALL"}),
+            "Report.Scope: 'ALL' is none of",
+        ),
+        (
+            lambda s: s["Stop training"]["ItemProcessor"]["States"]["Stop training: stop task"]["Arguments"].update(
+                task="{% $states.input %}"
+            ),
+            "Arguments: no parameter task",
+        ),
+        (lambda s: s["Verify"]["Arguments"].pop("FunctionName"), "Arguments: FunctionName is required"),
+    ],
+)
+def test_a_wrong_call_is_seen(assembly: Assembly, plant: Callable[[dict[str, Json]], object], fault: str) -> None:
+    teardown = assembly.machine("Teardown")
+    plant(teardown["States"])
+    assert any(fault in found for found in wrong_calls(teardown)), wrong_calls(teardown)
+
+
+def test_wrong_parameters_of_an_optimized_integration_are_seen(assembly: Assembly) -> None:
+    train = assembly.machine("Train")
+    override = states(train)["Run training"]["Arguments"]["Overrides"]["ContainerOverrides"][0]
+    override.update(Cpu="3072", Secrets=[])
+    assert wrong_calls(train) == [
+        "Run training: Arguments.Overrides.ContainerOverrides[].Cpu: '3072' is no integer",
+        "Run training: Arguments.Overrides.ContainerOverrides[]: no parameter Secrets",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        # The model says BadRequest; the SDK of Step Functions appends Exception and puts the service before it.
+        ("Delete file system", "FSx.BadRequest"),
+        ("Delete file system", "Fsx.BadRequestException"),
+        ("Delete file system", "FSx.DataRepositoryTaskExecutingException"),
+        ("Delete file system", "FileSystemNotFound"),
+        ("Verify", "ExportIncomplete"),
+        ("Verify", "States.Oops"),
+    ],
+)
+def test_an_error_that_never_comes_is_seen(assembly: Assembly, state: str, error: str) -> None:
+    teardown = assembly.machine("Teardown")
+    teardown["States"][state]["Catch"].append({"ErrorEquals": [error], "Next": "Certify"})
+    resource = teardown["States"][state]["Resource"]
+    assert unknown_errors(teardown) == [f"{state}: {error} is not an error of {resource}"]
+
+
+def test_every_call_that_makes_or_removes_something_names_its_token(assembly: Assembly) -> None:
+    """Without one the SDK makes one up, and a call repeated after a lost answer does its work twice."""
+    calls = {name: state for machine in MACHINES for name, state in tasks(assembly.machine(machine)).items()}
+    fsx = {name: state for name, state in calls.items() if "aws-sdk:fsx:" in state["Resource"]}
+    assert fsx
+    assert [name for name, state in fsx.items() if "ClientRequestToken" not in state["Arguments"]] == []
+
+
+def test_the_file_system_is_made_with_the_tags_and_the_token_that_accept_gave(assembly: Assembly) -> None:
+    arguments = states(assembly.machine("Train"))["Create scratch file system"]["Arguments"]
+    assert arguments["Tags"] == "{% $request.scratch.Tags %}"
+    assert arguments["ClientRequestToken"] == "{% $request.scratch.ClientRequestToken %}"
+    assert (arguments["FileSystemType"], arguments["FileSystemTypeVersion"]) == ("LUSTRE", "2.15")
+
+
+def test_a_task_gets_capacity_from_a_provider_and_an_instance_of_its_own(assembly: Assembly) -> None:
+    arguments = states(assembly.machine("Train"))["Run training"]["Arguments"]
+    assert "LaunchType" not in arguments
+    assert arguments["CapacityProviderStrategy"]
+    assert arguments["PlacementConstraints"] == [{"Type": "distinctInstance"}]

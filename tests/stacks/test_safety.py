@@ -1,0 +1,76 @@
+"""What watches beside the flow: rescue, pump, logs, and the topic that tells a person."""
+
+import pytest
+
+from tests.support.grants import grants_at_resources
+from tests.support.templates import Assembly
+
+
+def test_every_end_that_runs_nothing_more_starts_a_teardown(assembly: Assembly) -> None:
+    rule = assembly.at("Rescue/OnUnfinished").properties
+    assert rule["State"] == "ENABLED"
+    assert rule["EventPattern"] == {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {
+            "stateMachineArn": ["arn:aws:states:us-east-1:123456789012:stateMachine:belay-train"],
+            "status": ["FAILED", "TIMED_OUT", "ABORTED"],
+        },
+    }
+
+
+def test_a_teardown_is_told_the_execution_and_nothing_else(assembly: Assembly) -> None:
+    [target] = assembly.at("Rescue/OnUnfinished").properties["Targets"]
+    assert target["Arn"].endswith("stateMachine:belay-teardown")
+    assert target["InputTransformer"]["InputTemplate"] == '{"execution_arn":<detail-executionArn>}'
+
+
+def test_a_rescue_that_could_not_start_is_kept_and_alarms(assembly: Assembly) -> None:
+    queue = assembly.at("Rescue/Undelivered").path
+    [target] = assembly.at("Rescue/OnUnfinished").properties["Targets"]
+    assert target["DeadLetterConfig"]["Arn"].endswith(queue.replace("/", "-"))
+    [alarm] = [a for a in assembly.of_type("AWS::CloudWatch::Alarm") if queue in str(a.properties["Dimensions"])]
+    [topic] = assembly.of_type("AWS::SNS::Topic")
+    assert alarm.properties["AlarmActions"] == [f"arn:aws:sns:us-east-1:123456789012:{topic.path.replace('/', '-')}"]
+    assert alarm.properties["Threshold"] == 1
+
+
+def test_an_alarm_may_speak_to_the_topic(assembly: Assembly) -> None:
+    said = [grant for grant in grants_at_resources(assembly) if grant.holder.startswith("BelayTraining/Notices/Topic")]
+    assert [
+        g for g in said if g.effect == "Allow" and "cloudwatch.amazonaws.com" in g.holder and g.action == "sns:Publish"
+    ]
+
+
+def test_who_is_to_be_told_is_told(existing: Assembly, assembly: Assembly) -> None:
+    [subscription] = existing.of_type("AWS::SNS::Subscription")
+    assert (subscription.properties["Protocol"], subscription.properties["Endpoint"]) == (
+        "email",
+        "someone@example.com",
+    )
+    assert assembly.of_type("AWS::SNS::Subscription") == []
+
+
+def test_the_pump_runs_every_minute(assembly: Assembly) -> None:
+    rule = assembly.at("Pump/EachMinute", "AWS::Events::Rule").properties
+    assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")
+    assert [target["Arn"] for target in rule["Targets"]] == [
+        "arn:aws:lambda:us-east-1:123456789012:function:belay-pump"
+    ]
+
+
+def test_every_log_is_kept_for_a_time_and_not_for_ever(assembly: Assembly, private: Assembly) -> None:
+    for deployed in (assembly, private):
+        for log in deployed.of_type("AWS::Logs::LogGroup"):
+            assert log.properties["RetentionInDays"] > 0, log.path
+
+
+def test_logs_are_kept_as_long_as_the_setting_says(existing: Assembly) -> None:
+    assert {log.properties["RetentionInDays"] for log in existing.of_type("AWS::Logs::LogGroup")} == {365}
+
+
+@pytest.mark.parametrize("machine", ["Train", "Teardown"])
+def test_both_machines_write_down_all_they_do(assembly: Assembly, machine: str) -> None:
+    properties = assembly.at(f"{machine}/Machine", "AWS::StepFunctions::StateMachine").properties
+    assert properties["LoggingConfiguration"]["Level"] == "ALL"
+    assert properties["TracingConfiguration"] == {"Enabled": True}

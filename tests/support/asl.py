@@ -1,0 +1,91 @@
+"""A state machine as a graph: scopes, states, and the arrows between them."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One way on: `kind` is next, default, when or catch; `rule` is the JSON it stands in."""
+
+    source: str
+    target: str
+    kind: str
+    rule: Json = field(compare=False)
+    condition: str = ""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One block of states: the machine itself, a branch of a Parallel, or what a Map does with each item."""
+
+    start: str
+    states: dict[str, Json]
+    holders: tuple[str, ...]
+
+    def arrows(self) -> list[Arrow]:
+        return [arrow for name, state in self.states.items() for arrow in arrows_of(name, state)]
+
+    def reachable(self, start: str, *, without: Collection[Arrow] = ()) -> set[str]:
+        """Every state that can be entered from `start`, itself included, if these arrows were not there."""
+        seen, ahead = {start}, [start]
+        while ahead:
+            name = ahead.pop()
+            for arrow in arrows_of(name, self.states.get(name, {})):
+                if arrow not in without and arrow.target not in seen:
+                    seen.add(arrow.target)
+                    ahead.append(arrow.target)
+        return seen
+
+
+def bare(expression: str) -> str:
+    """A JSONata expression without its fences."""
+    return expression.removeprefix("{%").removesuffix("%}").strip()
+
+
+def is_expression(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("{%") and value.endswith("%}")
+
+
+def inner_blocks(state: Json) -> list[Json]:
+    return [*state.get("Branches", []), *([state["ItemProcessor"]] if "ItemProcessor" in state else [])]
+
+
+def scopes(block: Json, holders: tuple[str, ...] = ()) -> Iterator[Scope]:
+    """Outermost first."""
+    yield Scope(block["StartAt"], block["States"], holders)
+    for name, state in block["States"].items():
+        for inner in inner_blocks(state):
+            yield from scopes(inner, (*holders, name))
+
+
+def states(definition: Json) -> dict[str, Json]:
+    """Every state by its name, which is unique in the whole machine."""
+    return {name: state for scope in scopes(definition) for name, state in scope.states.items()}
+
+
+def tasks(definition: Json) -> dict[str, Json]:
+    return {name: state for name, state in states(definition).items() if state["Type"] == "Task"}
+
+
+def arrows_of(name: str, state: Json) -> list[Arrow]:
+    found = [Arrow(name, state["Next"], "next", state)] if "Next" in state else []
+    found += [Arrow(name, rule["Next"], "when", rule, bare(rule["Condition"])) for rule in state.get("Choices", [])]
+    found += [Arrow(name, state["Default"], "default", state)] if "Default" in state else []
+    return found + [Arrow(name, catcher["Next"], "catch", catcher) for catcher in state.get("Catch", [])]
+
+
+def in_flow_order(scope: Scope) -> list[str]:
+    """As one reads it: the way on first, then what leads off it; what nothing leads to comes last."""
+    order: dict[str, None] = {}
+    ahead = [scope.start]
+    while ahead:
+        name = ahead.pop()
+        if name in order or name not in scope.states:
+            continue
+        order[name] = None
+        ahead += [arrow.target for arrow in reversed(arrows_of(name, scope.states[name]))]
+    return [*order, *sorted(set(scope.states) - set(order))]

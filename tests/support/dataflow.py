@@ -1,0 +1,109 @@
+"""Every `$variable` is assigned on all ways before it is used, and no inner scope hides an outer name."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.asl import Arrow, Json, Scope, arrows_of, inner_blocks, is_expression, scopes
+from tests.support.expressions import Unreadable, fields_of_states, free_variables, parse
+
+# What `$states` holds beside `input` and `context`, and where: results in what a state leaves, errors in a Catch.
+_EVERYWHERE = {"input", "context"}
+
+
+def expressions_in(value: Any) -> Iterator[str]:
+    """Every expression at any depth, but not those of states inside."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("Branches", "ItemProcessor"):
+                yield from expressions_in(inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from expressions_in(item)
+    elif is_expression(value):
+        yield value
+
+
+def unreadable_expressions(definition: Json) -> list[str]:
+    faults = []
+    for name, expression in _all(definition):
+        try:
+            parse(expression)
+        except Unreadable as error:
+            faults.append(f"{name}: {error}")
+    return faults
+
+
+def unassigned_variables(definition: Json) -> list[str]:
+    return _unassigned(definition, frozenset())
+
+
+def hidden_variables(definition: Json) -> list[str]:
+    """Step Functions refuses an inner scope that assigns a name of an outer one."""
+    assigned = [(scope, _assigned_in(scope)) for scope in scopes(definition)]
+    return [
+        f"{' > '.join(inner.holders)}: ${name} hides the one outside"
+        for inner, inner_names in assigned
+        for outer, outer_names in assigned
+        if len(outer.holders) < len(inner.holders) and inner.holders[: len(outer.holders)] == outer.holders
+        for name in sorted(inner_names & outer_names)
+    ]
+
+
+def misplaced_fields_of_states(definition: Json) -> list[str]:
+    faults = []
+    for scope in scopes(definition):
+        for name, state in scope.states.items():
+            for part, value in state.items():
+                allowed = _EVERYWHERE | ({"result"} if part in ("Assign", "Output") else set())
+                allowed |= {"errorOutput"} if part == "Catch" else set()
+                for expression in expressions_in({} if part in ("Branches", "ItemProcessor") else value):
+                    wrong = fields_of_states(expression) - allowed
+                    faults += [f"{name}: {part} has no $states.{field}" for field in sorted(wrong)]
+    return faults
+
+
+def _unassigned(block: Json, outside: frozenset[str]) -> list[str]:
+    scope = Scope(block["StartAt"], block["States"], ())
+    known = _known_on_entry(scope, outside)
+    faults = []
+    for name, before in known.items():
+        state = scope.states[name]
+        used = {variable for expression in expressions_in(state) for variable in free_variables(expression)}
+        faults += [f"{name}: ${variable} is not assigned on every way here" for variable in sorted(used - before)]
+        for inner in inner_blocks(state):
+            faults += _unassigned(inner, before - {"states"})
+    return faults
+
+
+def _known_on_entry(scope: Scope, outside: frozenset[str]) -> dict[str, frozenset[str]]:
+    """For each reachable state the variables that every way to it has assigned: meet over all ways, to the end."""
+    known = {scope.start: outside | {"states"}}
+    ahead = [scope.start]
+    while ahead:
+        name = ahead.pop()
+        state = scope.states[name]
+        for arrow in arrows_of(name, state):
+            brought = known[name] | _assigned_along(arrow, state)
+            before = known.get(arrow.target)
+            now = brought if before is None else before & brought
+            if now != before and arrow.target in scope.states:
+                known[arrow.target] = now
+                ahead.append(arrow.target)
+    return known
+
+
+def _assigned_along(arrow: Arrow, state: Json) -> set[str]:
+    """A Catch and a rule of a Choice assign for their own way only; the state's own Assign is for the others."""
+    return set((state if arrow.kind in ("next", "default") else arrow.rule).get("Assign", {}))
+
+
+def _assigned_in(scope: Scope) -> set[str]:
+    rules = [*scope.states.values(), *(arrow.rule for arrow in scope.arrows())]
+    return {name for rule in rules for name in rule.get("Assign", {})}
+
+
+def _all(definition: Json) -> Iterator[tuple[str, str]]:
+    for scope in scopes(definition):
+        for name, state in scope.states.items():
+            for expression in expressions_in(state):
+                yield name, expression
