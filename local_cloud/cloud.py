@@ -153,14 +153,15 @@ class LocalCloud:
         """Nothing goes wrong any more."""
         self._ask("DELETE", FAULTS)
 
-    def _ask(self, method: str, path: str, value: Any = None) -> Any:
+    def _ask(self, method: str, path: str, value: Any = None, *, seconds: float = 10) -> Any:
         body = None if value is None else json.dumps(value).encode()
         request = urllib.request.Request(f"{self.settings.endpoint}{path}", data=body, method=method)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
             return json.load(answer)
 
     def _answers(self) -> bool:
         try:
-            return bool(self._ask("GET", READY)["ready"])
+            # Another cloud on this port would answer too: ask for our own.
+            return self._server is not None and self._ask("GET", READY, seconds=1)["process_id"] == self._server.pid
         except OSError:
             return False

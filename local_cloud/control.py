@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -30,7 +31,7 @@ def with_control(app: App, faults: FaultBook) -> App:
 
 def _control(scope: dict[str, Any], body: bytes, faults: FaultBook) -> tuple[int, Any]:
     if scope["path"] == READY:
-        return 200, {"ready": True}
+        return 200, {"process_id": os.getpid()}
     match scope["method"]:
         case "GET":
             return 200, [fault.to_json() for fault in faults.waiting()]

@@ -71,6 +71,10 @@ class ApiError(Fault):
     message: str = "Rate exceeded"
     status: int = 400
 
+    def __post_init__(self) -> None:
+        if self.where:
+            raise ValueError("where: an API error comes before anyone knows whose file system a call is about")
+
 
 F = TypeVar("F", bound=Fault)
 

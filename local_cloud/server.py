@@ -67,7 +67,8 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
 
     handlers.add_json_service("fsx", target_prefix=TARGET_PREFIX, operations=fsx.operations)
     platform_ecs.install(ecs)
-    for part in (resource_types, s3, ecr, lambdas, logs):
+    resource_types.install(clients)
+    for part in (s3, ecr, lambdas, logs):
         part.install()
     schedules.install(clock)
     authorization.install({"fsx": fsx_checks, "ecs": ecs_checks(registry), "ecr": ecr_checks})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,9 +21,12 @@ from moto.stepfunctions.parser.backend.execution_worker_comm import ExecutionWor
 
 from local_cloud import engines
 from local_cloud.interpreter.events import publish
+from local_cloud.platform.handlers import answer
+from local_cloud.services.refusal import refuse
 from local_cloud.settings import ACCOUNT, REGION
 
 MODULE = "ministack.services.stepfunctions"
+NAME = re.compile(r"[A-Za-z0-9+!@.()\-=_']{1,80}")
 log = logging.getLogger(__name__)
 
 
@@ -36,7 +40,16 @@ class Executions:
 
     def install(self) -> None:
         """Takes over running, stopping and telling; ministack keeps names, lists and idempotency."""
-        stop, history = engines.use(MODULE, "_stop_execution"), engines.use(MODULE, "_get_execution_history")
+        start, stop = engines.use(MODULE, "_start_execution"), engines.use(MODULE, "_stop_execution")
+        history = engines.use(MODULE, "_get_execution_history")
+
+        def start_execution(request: dict[str, Any]) -> Any:
+            name = request.get("name")
+            if name is not None and not NAME.fullmatch(name):
+                return answer(lambda: refuse("InvalidName", f"Invalid Name: '{name}'"))
+            running = self._running(request)
+            # The same name with the same input, while it runs, is the same execution.
+            return answer(lambda: running) if running else start(request)
 
         def stop_execution(request: dict[str, Any]) -> Any:
             answer = stop(request)
@@ -50,10 +63,19 @@ class Executions:
                 self._show_history(record)
             return history(request)
 
+        engines.replace(MODULE, "_start_execution", start_execution)
         engines.replace(MODULE, "_run_execution", self.run)
         engines.replace(MODULE, "_stop_execution", stop_execution)
         engines.replace(MODULE, "_get_execution_history", get_history)
         engines.replace(MODULE, "_emit_execution_status_event", publish)
+
+    def _running(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        for record in self._records.values():
+            same = record["name"] == request.get("name") and record["stateMachineArn"] == request["stateMachineArn"]
+            if same and record["status"] == "RUNNING" and record["input"] == request.get("input", "{}"):
+                started = datetime.datetime.fromisoformat(record["startDate"]).timestamp()
+                return {"executionArn": record["executionArn"], "startDate": started}
+        return None
 
     def run(self, arn: str) -> None:
         """Runs an execution to its end, on the thread that ministack made for it."""

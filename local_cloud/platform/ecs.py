@@ -8,7 +8,7 @@ from typing import Any
 from local_cloud import engines
 from local_cloud.platform.handlers import Operation, Response, answer
 from local_cloud.services.ecs import Ecs
-from local_cloud.services.refusal import NotBuilt, Refused
+from local_cloud.services.refusal import Refused, not_built
 from local_cloud.settings import ACCOUNT, REGION
 
 MODULE = "ministack.services.ecs"
@@ -59,15 +59,12 @@ def install(ecs: Ecs) -> None:
     for name, operation in ours.items():
         actions[name] = _answering(operation)
     for name in ("StartTask", "ExecuteCommand", "CreateService"):
-        actions[name] = _answering(_not_built(f"ecs:{name}"))
+        actions[name] = _answering(_missing(f"ecs:{name}"))
 
 
 def _answering(operation: Operation) -> Callable[[dict[str, Any]], Response]:
     return lambda request: answer(lambda: operation(request))
 
 
-def _not_built(what: str) -> Operation:
-    def refuse(_request: dict[str, Any]) -> dict[str, Any]:
-        raise NotBuilt(what)
-
-    return refuse
+def _missing(what: str) -> Operation:
+    return lambda _request: not_built(what)

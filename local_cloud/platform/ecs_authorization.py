@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from local_cloud.platform.authorization import Check, Request, request_tags
-from local_cloud.services.ecs.service import Registry
+from local_cloud.services.ecs.placement import Registry
 from local_cloud.services.refusal import Refused
 from local_cloud.settings import ACCOUNT, REGION
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from local_cloud import engines
 from local_cloud.faults import ApiError, FaultBook
-from local_cloud.services.refusal import NotBuilt, Refused
+from local_cloud.services.refusal import Refused, not_built
 
 Response = tuple[int, dict[str, str], Any]
 Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[Response]]
@@ -34,7 +34,7 @@ def add_json_service(name: str, *, target_prefix: str, operations: Mapping[str, 
         request = json.loads(body or b"{}")
         operation = operations.get(action)
         if operation is None:
-            return answer(_refuse(NotBuilt(f"{name}:{action}")))
+            return answer(lambda: not_built(f"{name}:{action}"))
         return await asyncio.to_thread(answer, lambda: operation(request))
 
     engines.use("ministack.app", "SERVICE_HANDLERS")[name] = handle
@@ -69,10 +69,3 @@ def _with_faults(service: str, handler: Handler, faults: FaultBook) -> Handler:
         return await handler(method, path, headers, body, query)
 
     return handle
-
-
-def _refuse(no: Refused) -> Callable[[], dict[str, Any]]:
-    def refuse() -> dict[str, Any]:
-        raise no
-
-    return refuse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from local_cloud import engines
@@ -46,4 +47,4 @@ def explain(log: str, *, message: str) -> dict[str, Any]:
 
 def _frames(lines: list[str]) -> list[str]:
     starts = [number for number, line in enumerate(lines) if FRAME.match(line)]
-    return ["\n".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    return ["\n".join(lines[start:end]) for start, end in pairwise([*starts, len(lines)])]

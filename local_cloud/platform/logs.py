@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from local_cloud import engines
-from local_cloud.platform.log_patterns import compile_pattern
+from local_cloud.platform.handlers import answer
+from local_cloud.platform.log_patterns import BadPattern, compile_pattern
+from local_cloud.services.refusal import refuse
 
 MODULE = "ministack.services.cloudwatch_logs"
 MOST_EVENTS = 10_000
@@ -30,14 +32,18 @@ def install() -> None:
             asked["logStreamNames"] = [name for name in group["streams"] if name.startswith(prefix)] or ["\n"]
         size = min(int(asked.pop("limit", MOST_EVENTS)), MOST_EVENTS)
         start = int(asked.pop("nextToken", None) or 0)
-        status, headers, body = search({**asked, "limit": MOST_EVENTS})
+        try:
+            status, headers, body = search({**asked, "limit": MOST_EVENTS})
+        except BadPattern as error:
+            why = str(error)
+            return answer(lambda: refuse("InvalidParameterException", why))
         if status >= 400:
             return status, headers, body
         events = json.loads(body)["events"]
-        answer: dict[str, Any] = {"events": events[start : start + size], "searchedLogStreams": []}
+        found: dict[str, Any] = {"events": events[start : start + size], "searchedLogStreams": []}
         if start + size < len(events):
-            answer["nextToken"] = str(start + size)
-        return status, headers, json.dumps(answer).encode()
+            found["nextToken"] = str(start + size)
+        return status, headers, json.dumps(found).encode()
 
     engines.replace(MODULE, "_compile_filter_pattern", compile_any)
     engines.replace(MODULE, "_filter_log_events", filter_log_events)

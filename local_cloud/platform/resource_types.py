@@ -1,42 +1,39 @@
-"""CloudFormation types that ministack does not know and a normal stack needs."""
+"""CloudFormation types that ministack does not know and a normal stack needs, made through the public APIs."""
 
 from __future__ import annotations
 
 import json
-import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from local_cloud import engines
+from local_cloud.clients import Clients
 
 Properties = dict[str, Any]
 Made = tuple[str, dict[str, Any]]  # physical id, attributes
 Handlers = dict[str, Callable[..., Any]]
-EC2, ECS = "ministack.services.ec2", "ministack.services.ecs"
-GPU_AMI = "/aws/service/ecs/optimized-ami/amazon-linux-2023/gpu/recommended"
 AMI_ID = "ami-0c2023a1b2c3d4e5f"
-
 # Attributes that are the property of the same name, and that ministack leaves out.
 MISSING_ATTRIBUTES = {"AWS::EC2::VPC": ("CidrBlock",), "AWS::EC2::Subnet": ("CidrBlock", "VpcId")}
 
 
-def install() -> None:
+def install(clients: Clients) -> None:
     """Teaches ministack the missing types. A type that neither knows is refused by name before anything is made."""
     known = engines.use("ministack.services.cloudformation.provisioners", "_RESOURCE_HANDLERS")
     ours: dict[str, Handlers] = {
-        "AWS::EC2::EIP": {"create": _elastic_ip, "delete": _nothing},
-        "AWS::EC2::NatGateway": {"create": _nat_gateway, "delete": _nothing},
-        "AWS::EC2::SecurityGroupIngress": _rule("IpPermissions"),
-        "AWS::EC2::SecurityGroupEgress": _rule("IpPermissionsEgress"),
-        "AWS::ECS::CapacityProvider": {"create": _capacity_provider, "delete": _drop_capacity_provider},
-        "AWS::ECS::ClusterCapacityProviderAssociations": {
-            "create": _cluster_providers,
-            "update": _update_cluster_providers,
-            "delete": _nothing,
-        },
+        "AWS::EC2::EIP": _elastic_ip(clients),
+        "AWS::EC2::NatGateway": _nat_gateway(clients),
+        "AWS::EC2::FlowLog": _flow_log(clients),
+        "AWS::EC2::SecurityGroupIngress": _rule(clients, "ingress", "Source"),
+        "AWS::EC2::SecurityGroupEgress": _rule(clients, "egress", "Destination"),
+        "AWS::ECS::CapacityProvider": _capacity_provider(clients),
+        "AWS::ECS::ClusterCapacityProviderAssociations": _cluster_providers(clients),
     }
+    for handlers in ours.values():
+        handlers.setdefault("update", _replacing(handlers))
     known.update(ours)
+    _make_on_threads(ours)
     for kind, attributes in MISSING_ATTRIBUTES.items():
         for verb in ("create", "update"):
             position = 1 if verb == "create" else 2
@@ -46,6 +43,22 @@ def install() -> None:
         name = f"/aws/service/ecs/optimized-ami/amazon-linux-2023{hardware}/recommended"
         parameters[f"{name}/image_id"] = AMI_ID
         parameters[name] = json.dumps({"image_id": AMI_ID})
+
+
+def _make_on_threads(ours: Collection[str]) -> None:
+    """Ours call the server that makes them: on the event loop they would wait for themselves."""
+    module = "ministack.services.cloudformation.stacks"
+    on_thread = engines.use(module, "_runs_on_worker_thread")
+    engines.replace(module, "_runs_on_worker_thread", lambda kind: kind in ours or on_thread(kind))
+
+
+def _replacing(handlers: Handlers) -> Callable[..., Made]:
+    def update(physical_id: str, old: Properties, new: Properties, stack: str, *_rest: Any) -> Made:
+        made: Made = handlers["create"](physical_id, new, stack)
+        handlers["delete"](physical_id, old)
+        return made
+
+    return update
 
 
 def _with_attributes(make: Callable[..., Made], names: tuple[str, ...], *, properties_at: int) -> Callable[..., Made]:
@@ -58,91 +71,104 @@ def _with_attributes(make: Callable[..., Made], names: tuple[str, ...], *, prope
     return made
 
 
-def _elastic_ip(_logical_id: str, properties: Properties, _stack: str) -> Made:
-    answer = _text(engines.use(EC2, "_allocate_address")({"Domain": ["vpc"]}))
-    address = _between(answer, "publicIp")
-    return address, {"AllocationId": _between(answer, "allocationId"), "PublicIp": address}
+def _elastic_ip(clients: Clients) -> Handlers:
+    def create(_logical_id: str, _properties: Properties, _stack: str) -> Made:
+        made = clients.get("ec2").allocate_address(Domain="vpc")
+        return made["PublicIp"], {"AllocationId": made["AllocationId"], "PublicIp": made["PublicIp"]}
 
-
-def _nat_gateway(_logical_id: str, properties: Properties, _stack: str) -> Made:
-    asked = {"SubnetId": [properties["SubnetId"]], "AllocationId": [properties.get("AllocationId", "")]}
-    name = _between(_text(engines.use(EC2, "_create_nat_gateway")(asked)), "natGatewayId")
-    return name, {"NatGatewayId": name}
-
-
-def _flow_log(_logical_id: str, properties: Properties, _stack: str) -> Made:
-    asked = {name: [properties[name]] for name in ("ResourceType", "TrafficType") if name in properties}
-    answer = engines.use(EC2, "_create_flow_logs")({**asked, "ResourceId.1": [properties["ResourceId"]]})
-    name = _between(_text(answer), "item")
-    return name, {"Id": name}
-
-
-def _drop_flow_log(physical_id: str, _properties: Properties) -> None:
-    engines.use(EC2, "_delete_flow_logs")({"FlowLogId.1": [physical_id]})
-
-
-def _rule(direction: str) -> Handlers:
-    groups = engines.use(EC2, "_security_groups")
-    parse = engines.use("ministack.services.cloudformation.provisioners", "_ec2_sg_permissions")
-
-    def create(_logical_id: str, properties: Properties, _stack: str) -> Made:
-        groups[properties["GroupId"]][direction].extend(parse([properties]))
-        return f"sgr-{uuid.uuid4().hex[:17]}", {}
-
-    def delete(_physical_id: str, properties: Properties) -> None:
-        group = groups.get(properties["GroupId"])
-        for rule in parse([properties]):
-            if group and rule in group[direction]:
-                group[direction].remove(rule)
+    def delete(physical_id: str, _properties: Properties) -> None:
+        ec2 = clients.get("ec2")
+        for address in ec2.describe_addresses()["Addresses"]:
+            if address["PublicIp"] == physical_id:
+                ec2.release_address(AllocationId=address["AllocationId"])
 
     return {"create": create, "delete": delete}
 
 
-def _capacity_provider(logical_id: str, properties: Properties, stack: str) -> Made:
-    name = properties.get("Name") or f"{stack}-{logical_id}-{uuid.uuid4().hex[:8]}"
-    provider = _camel(properties["AutoScalingGroupProvider"])
-    _accepted(engines.use(ECS, "_create_capacity_provider")({"name": name, "autoScalingGroupProvider": provider}))
-    return name, {}
+def _nat_gateway(clients: Clients) -> Handlers:
+    def create(_logical_id: str, properties: Properties, _stack: str) -> Made:
+        asked = {name: properties[name] for name in ("SubnetId", "AllocationId") if name in properties}
+        name = clients.get("ec2").create_nat_gateway(**asked)["NatGateway"]["NatGatewayId"]
+        return name, {"NatGatewayId": name}
+
+    def delete(physical_id: str, _properties: Properties) -> None:
+        clients.get("ec2").delete_nat_gateway(NatGatewayId=physical_id)
+
+    return {"create": create, "delete": delete}
 
 
-def _drop_capacity_provider(physical_id: str, _properties: Properties) -> None:
-    engines.use(ECS, "_delete_capacity_provider")({"capacityProvider": physical_id})
+def _flow_log(clients: Clients) -> Handlers:
+    known = ("ResourceType", "TrafficType", "LogDestinationType", "LogDestination", "LogGroupName")
+
+    def create(_logical_id: str, properties: Properties, _stack: str) -> Made:
+        asked = {name: properties[name] for name in known if name in properties}
+        made = clients.get("ec2").create_flow_logs(ResourceIds=[properties["ResourceId"]], **asked)
+        return made["FlowLogIds"][0], {"Id": made["FlowLogIds"][0]}
+
+    def delete(physical_id: str, _properties: Properties) -> None:
+        clients.get("ec2").delete_flow_logs(FlowLogIds=[physical_id])
+
+    return {"create": create, "delete": delete}
 
 
-def _cluster_providers(_logical_id: str, properties: Properties, _stack: str) -> Made:
-    asked = {
-        "cluster": properties["Cluster"],
-        "capacityProviders": properties["CapacityProviders"],
-        "defaultCapacityProviderStrategy": _camel(properties.get("DefaultCapacityProviderStrategy", [])),
-    }
-    _accepted(engines.use(ECS, "_put_cluster_capacity_providers")(asked))
-    return properties["Cluster"], {}
+def _rule(clients: Clients, direction: str, other: str) -> Handlers:
+    def create(_logical_id: str, properties: Properties, _stack: str) -> Made:
+        authorize = getattr(clients.get("ec2"), f"authorize_security_group_{direction}")
+        authorize(GroupId=properties["GroupId"], IpPermissions=[_permission(properties, other)])
+        return f"sgr-{uuid.uuid4().hex[:17]}", {}
+
+    def delete(_physical_id: str, properties: Properties) -> None:
+        revoke = getattr(clients.get("ec2"), f"revoke_security_group_{direction}")
+        revoke(GroupId=properties["GroupId"], IpPermissions=[_permission(properties, other)])
+
+    return {"create": create, "delete": delete}
 
 
-def _update_cluster_providers(physical_id: str, _old: Properties, new: Properties, stack: str, *_rest: Any) -> Made:
-    return _cluster_providers(physical_id, new, stack)
+def _permission(properties: Properties, other: str) -> dict[str, Any]:
+    asked: dict[str, Any] = {"IpProtocol": str(properties["IpProtocol"])}
+    asked |= {name: int(properties[name]) for name in ("FromPort", "ToPort") if name in properties}
+    described = {"Description": properties["Description"]} if "Description" in properties else {}
+    if group := properties.get(f"{other}SecurityGroupId"):
+        asked["UserIdGroupPairs"] = [{"GroupId": group, **described}]
+    if prefixes := properties.get(f"{other}PrefixListId"):
+        asked["PrefixListIds"] = [{"PrefixListId": prefixes, **described}]
+    if "CidrIp" in properties:
+        asked["IpRanges"] = [{"CidrIp": properties["CidrIp"], **described}]
+    if "CidrIpv6" in properties:
+        asked["Ipv6Ranges"] = [{"CidrIpv6": properties["CidrIpv6"], **described}]
+    return asked
 
 
-def _nothing(_physical_id: str, _properties: Properties) -> None:
-    """Goes with its VPC or its cluster."""
+def _capacity_provider(clients: Clients) -> Handlers:
+    def create(logical_id: str, properties: Properties, stack: str) -> Made:
+        name = properties.get("Name") or f"{stack}-{logical_id}-{uuid.uuid4().hex[:8]}"
+        provider = _camel(properties["AutoScalingGroupProvider"])
+        clients.get("ecs").create_capacity_provider(name=name, autoScalingGroupProvider=provider)
+        return name, {}
+
+    def delete(physical_id: str, _properties: Properties) -> None:
+        clients.get("ecs").delete_capacity_provider(capacityProvider=physical_id)
+
+    return {"create": create, "delete": delete}
 
 
-def _accepted(answer: tuple[int, Any, bytes]) -> None:
-    status, _headers, body = answer
-    if status >= 400:
-        raise ValueError(json.loads(body)["message"])
+def _cluster_providers(clients: Clients) -> Handlers:
+    def create(_logical_id: str, properties: Properties, _stack: str) -> Made:
+        clients.get("ecs").put_cluster_capacity_providers(
+            cluster=properties["Cluster"],
+            capacityProviders=properties["CapacityProviders"],
+            defaultCapacityProviderStrategy=_camel(properties.get("DefaultCapacityProviderStrategy", [])),
+        )
+        return properties["Cluster"], {}
 
+    def update(physical_id: str, _old: Properties, new: Properties, stack: str, *_rest: Any) -> Made:
+        return create(physical_id, new, stack)
 
-def _text(answer: tuple[int, Any, Any]) -> str:
-    body = answer[2]
-    return body.decode() if isinstance(body, bytes) else str(body)
+    def delete(physical_id: str, _properties: Properties) -> None:
+        none: dict[str, Any] = {"capacityProviders": [], "defaultCapacityProviderStrategy": []}
+        clients.get("ecs").put_cluster_capacity_providers(cluster=physical_id, **none)
 
-
-def _between(xml: str, tag: str) -> str:
-    found = re.search(f"<{tag}>([^<]+)<", xml)
-    if found is None:
-        raise ValueError(f"no {tag} in the answer: {xml}")
-    return found[1]
+    return {"create": create, "update": update, "delete": delete}
 
 
 def _camel(value: Any) -> Any:

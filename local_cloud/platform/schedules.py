@@ -6,6 +6,8 @@ from local_cloud import engines
 from local_cloud.clock import CompressedClock
 
 MODULE = "ministack.services.eventbridge"
+# What a rule starts takes real time: fired more often than this, it would meet itself as it never does on AWS.
+SHORTEST_RATE_SECONDS = 1.0
 
 
 def install(clock: CompressedClock) -> None:
@@ -14,7 +16,7 @@ def install(clock: CompressedClock) -> None:
 
     def real_seconds(expression: str) -> float | None:
         seconds = aws_seconds(expression)
-        return None if seconds is None else clock.real_seconds(seconds)
+        return None if seconds is None else max(clock.real_seconds(seconds), SHORTEST_RATE_SECONDS)
 
     engines.replace(MODULE, "_parse_rate_seconds", real_seconds)
-    engines.replace(MODULE, "_SCHEDULER_TICK_INTERVAL", min(1.0, max(0.1, clock.real_seconds(10))))
+    engines.replace(MODULE, "_SCHEDULER_TICK_INTERVAL", SHORTEST_RATE_SECONDS / 4)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 
-from local_cloud.settings import ACCOUNT, HOST_PROGRAMS, REGION, Settings
+from local_cloud.settings import ACCOUNT, REGION, Settings
 
 
 def prepare(settings: Settings) -> None:
     """Sets what ministack and everything it starts will read. Must run before ministack is imported."""
-    for name in [name for name in os.environ if name.startswith("AWS_") or name in ("PYTHONPATH", "PYTHONHOME")]:
-        # Lambdas inherit this environment: they see their own zip and no one's credentials but their role's.
+    for name in [name for name in os.environ if name.startswith(("AWS_", "BELAY_", "PYTHON"))]:
+        # Lambdas inherit this environment: they see their own zip and no one's settings but their own.
         del os.environ[name]
     os.environ.update(
         GATEWAY_PORT=str(settings.port),
@@ -25,6 +26,7 @@ def prepare(settings: Settings) -> None:
         LAMBDA_EXECUTOR="local",
         LOG_LEVEL=os.environ.get("LOG_LEVEL", "WARNING"),
         TMPDIR=str(settings.scratch),
+        TZ="UTC",  # As in AWS; the interpreter compares naive times.
     )
+    time.tzset()
     tempfile.tempdir = str(settings.scratch)
-    assert HOST_PROGRAMS.is_dir(), HOST_PROGRAMS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 
 class Refused(Exception):
     """The service answers this request with an AWS error."""
@@ -13,8 +15,18 @@ class Refused(Exception):
         self.status = status
 
 
+def refuse(code: str, message: str) -> NoReturn:
+    """For where only an expression fits."""
+    raise Refused(code, message)
+
+
 class NotBuilt(Refused):
     """A part of AWS that this cloud does not have; it says so instead of pretending."""
 
     def __init__(self, what: str) -> None:
         super().__init__("NotImplemented", f"{what} is not built into the local cloud", status=501)
+
+
+def not_built(what: str) -> NoReturn:
+    """For where only an expression fits."""
+    raise NotBuilt(what)

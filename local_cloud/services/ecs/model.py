@@ -94,7 +94,7 @@ class Task:
     def group(self) -> str:
         return str(self.request.get("group") or f"family:{self.definition['family']}")
 
-    def describe(self) -> Wire:
+    def describe(self, *, with_tags: bool = True) -> Wire:
         """The Task structure of the API."""
         shown: Wire = {
             "taskArn": self.arn,
@@ -118,7 +118,7 @@ class Task:
             "connectivity": "CONNECTED",
             "enableExecuteCommand": False,
             "healthStatus": "UNKNOWN",
-            "tags": [{"key": key, "value": value} for key, value in self.tags.items()],
+            "tags": [{"key": key, "value": value} for key, value in self.tags.items() if with_tags],
             "version": self.version,
         }
         optional = {
@@ -132,3 +132,36 @@ class Task:
             "stoppedReason": self.stopped_reason,
         }
         return shown | {name: value for name, value in optional.items() if value}
+
+
+def new_task(
+    request: Wire,
+    *,
+    cluster: str,
+    definition: Wire,
+    overrides: dict[str, Wire],
+    launch_type: str | None,
+    capacity_provider: str | None,
+    now: float,
+) -> Task:
+    """A task that waits for its place."""
+    name = uuid.uuid4().hex
+    containers = [
+        Container(
+            definition=one,
+            override=overrides.get(one["name"], {}),
+            arn=f"arn:aws:ecs:{REGION}:{ACCOUNT}:container/{cluster}/{name}/{uuid.uuid4()}",
+        )
+        for one in definition["containerDefinitions"]
+    ]
+    return Task(
+        id=name,
+        cluster=cluster,
+        definition=definition,
+        request=request,
+        containers=containers,
+        created_at=now,
+        launch_type=launch_type,
+        capacity_provider=capacity_provider,
+        tags={tag["key"]: tag.get("value", "") for tag in request.get("tags") or []},
+    )

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from local_cloud.clock import CompressedClock
 from local_cloud.faults import FaultBook, KillTraining, NoCapacity
 from local_cloud.services.ecs.images import ImageMissing
@@ -92,6 +94,9 @@ class RunningTask:
                 return False
             except OSError as error:
                 self._fail_start(f"CannotStartContainerError: {error}")
+                return False
+            except ClientError as error:
+                self._fail_start(f"ResourceInitializationError: failed to validate logger args: {error}")
                 return False
         with self._runner.lock:
             self.task.started_at = self._runner.clock.now()

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from local_cloud.clock import CompressedClock
 from local_cloud.faults import FaultBook
 from local_cloud.services.ecs.launch import Launcher
-from local_cloud.services.ecs.model import Container, Task, Wire
+from local_cloud.services.ecs.model import Task, Wire, new_task
+from local_cloud.services.ecs.placement import Registry, check_overrides, placement
 from local_cloud.services.ecs.run import Delays, Runner, RunningTask
 from local_cloud.services.paging import page
 from local_cloud.services.refusal import Refused
-from local_cloud.settings import ACCOUNT, REGION
-
-__all__ = ["Delays", "Ecs", "Registry"]
-
-
-class Registry(Protocol):
-    """Clusters and task definitions, wherever they are kept."""
-
-    def cluster(self, reference: str) -> Wire:
-        """The cluster of that name or ARN; refuses an unknown one."""
-
-    def task_definition(self, reference: str) -> Wire:
-        """The task definition of that family, family:revision or ARN; refuses an unknown one."""
 
 
 class Ecs:
@@ -68,29 +55,18 @@ class Ecs:
         definition = self._registry.task_definition(request.get("taskDefinition", ""))
         launch_type, provider = placement(request, cluster)
         overrides = check_overrides(request, definition)
-        made = []
-        for _ in range(request.get("count", 1)):
-            name = uuid.uuid4().hex
-            containers = [
-                Container(
-                    definition=one,
-                    override=overrides.get(one["name"], {}),
-                    arn=f"arn:aws:ecs:{REGION}:{ACCOUNT}:container/{cluster['clusterName']}/{name}/{uuid.uuid4()}",
-                )
-                for one in definition["containerDefinitions"]
-            ]
-            task = Task(
-                id=name,
+        made = [
+            new_task(
+                request,
                 cluster=cluster["clusterName"],
                 definition=definition,
-                request=request,
-                containers=containers,
-                created_at=self._clock.now(),
+                overrides=overrides,
                 launch_type=launch_type,
                 capacity_provider=provider,
-                tags={tag["key"]: tag.get("value", "") for tag in request.get("tags") or []},
+                now=self._clock.now(),
             )
-            made.append(task)
+            for _ in range(request.get("count", 1))
+        ]
         answer = {"tasks": [task.describe() for task in made], "failures": []}
         with self._lock:
             for task in made:
@@ -109,10 +85,11 @@ class Ecs:
     def describe_tasks(self, request: Wire) -> Wire:
         cluster = self._registry.cluster(request.get("cluster", "default"))
         tasks, failures = [], []
+        with_tags = "TAGS" in (request.get("include") or [])
         with self._lock:
             for reference in request.get("tasks", []):
                 if found := self._find(reference, cluster["clusterName"]):
-                    tasks.append(found.task.describe())
+                    tasks.append(found.task.describe(with_tags=with_tags))
                 else:
                     failures.append({"arn": reference, "reason": "MISSING"})
         return {"tasks": tasks, "failures": failures}
@@ -140,39 +117,3 @@ class Ecs:
     def _find(self, reference: str, cluster: str) -> RunningTask | None:
         found = self._running.get(reference.rsplit("/", 1)[-1])
         return found if found and found.task.cluster == cluster else None
-
-
-def placement(request: Wire, cluster: Wire) -> tuple[str | None, str | None]:
-    """Launch type and capacity provider, decided as ECS does."""
-    strategy = request.get("capacityProviderStrategy") or []
-    launch_type = request.get("launchType")
-    if strategy and launch_type:
-        raise Refused(
-            "InvalidParameterException",
-            "Specifying both a launch type and capacity provider strategy is not supported.",
-        )
-    if not launch_type:
-        strategy = strategy or cluster.get("defaultCapacityProviderStrategy") or []
-    if not strategy:
-        if launch_type == "FARGATE":
-            return "FARGATE", None
-        # Nothing scales out for a plain EC2 launch, and this cloud has no instance of its own.
-        raise Refused("InvalidParameterException", "No Container Instances were found in your cluster.")
-    provider = str(strategy[0]["capacityProvider"])
-    if provider not in (cluster.get("capacityProviders") or []):
-        raise Refused(
-            "InvalidParameterException", f"The capacity provider {provider} is not associated with the cluster."
-        )
-    return ("FARGATE" if provider.startswith("FARGATE") else "EC2"), provider
-
-
-def check_overrides(request: Wire, definition: Wire) -> dict[str, Wire]:
-    """Overrides by container name; refuses one for a container that is not there."""
-    names = {one["name"] for one in definition["containerDefinitions"]}
-    overrides = {one.get("name"): one for one in (request.get("overrides") or {}).get("containerOverrides", [])}
-    for name in overrides:
-        if name not in names:
-            raise Refused(
-                "InvalidParameterException", f"Override for container named {name} is not a container in the task."
-            )
-    return overrides

@@ -1,0 +1,27 @@
+"""The fixture's Lambda: asks FSx with its own role, fails where it is told to, and hears events."""
+
+import json
+import os
+from typing import Any
+
+import boto3
+
+
+class JobRefused(Exception):
+    """A refusal with a name of its own."""
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    print(json.dumps({"heard": event}), flush=True)
+    if "refuse" in event:
+        raise JobRefused(event["refuse"])
+    if "delete" in event:
+        boto3.client("fsx").delete_file_system(FileSystemId=event["delete"])
+    if "file_system_id" not in event:
+        return {"heard": True, "deployment": os.environ["DEPLOYMENT"]}
+    found = boto3.client("fsx").describe_file_systems(FileSystemIds=[event["file_system_id"]])["FileSystems"][0]
+    return {
+        "phase": "ready" if found["Lifecycle"] == "AVAILABLE" else "pending",
+        "dns_name": found["DNSName"],
+        "mount_name": found["LustreConfiguration"]["MountName"],
+    }

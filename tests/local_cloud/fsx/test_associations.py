@@ -1,0 +1,99 @@
+"""Associations: where they may lie, and what they bring in."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import HOUR, SCRATCH, World
+
+
+def asked(name: str, folder: str, prefix: str) -> dict[str, str]:
+    return {"FileSystemId": name, "FileSystemPath": folder, "DataRepositoryPath": f"s3://b/{prefix}"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix"),
+    [
+        ("/run", "other/"),
+        ("/run/inside", "other/"),
+        ("/", "other/"),
+        ("/b", "jobs/a/"),
+        ("/b", "jobs/"),
+        ("/b", "jobs/a/x/"),
+    ],
+)
+def test_paths_that_overlap_on_either_side_are_refused(world: World, folder: str, prefix: str) -> None:
+    name = world.file_system()
+    world.link(name, "/run", "jobs/a/")
+    refused = world.refused("CreateDataRepositoryAssociation", **asked(name, folder, prefix))
+    assert (refused.code, "overlaps" in refused.message) == ("BadRequest", True)
+
+
+@pytest.mark.parametrize(("folder", "prefix"), [("/run2", "jobs/ab/"), ("/data", "datasets/x/")])
+def test_neighbours_do_not_overlap(world: World, folder: str, prefix: str) -> None:
+    name = world.file_system()
+    world.link(name, "/run", "jobs/a/")
+    world.link(name, folder, prefix)
+
+
+def test_the_ninth_association_is_too_many(world: World) -> None:
+    name = world.file_system()
+    for number in range(8):
+        world.link(name, f"/d{number}", f"p{number}/")
+    refused = world.refused("CreateDataRepositoryAssociation", **asked(name, "/d9", "p9/"))
+    assert refused.code == "ServiceLimitExceeded"
+
+
+def test_an_old_lustre_takes_no_association(world: World) -> None:
+    name = world.file_system(FileSystemTypeVersion="2.10")
+    assert world.refused("CreateDataRepositoryAssociation", **asked(name, "/run", "a/")).code == "BadRequest"
+
+
+def test_a_file_system_that_is_not_ready_takes_no_association(world: World) -> None:
+    name = world.call("CreateFileSystem", **SCRATCH)["FileSystem"]["FileSystemId"]
+    assert world.refused("CreateDataRepositoryAssociation", **asked(name, "/run", "a/")).code == "BadRequest"
+
+
+def test_a_bucket_that_cannot_be_reached_leaves_it_misconfigured(world: World) -> None:
+    name = world.file_system()
+    link = {"FileSystemId": name, "FileSystemPath": "/run", "DataRepositoryPath": "s3://missing/a/"}
+    world.call("CreateDataRepositoryAssociation", **link)
+    world.clock.advance(HOUR)
+    (found,) = world.call("DescribeDataRepositoryAssociations")["Associations"]
+    assert found["Lifecycle"] == "MISCONFIGURED"
+    assert "missing" in found["FailureDetails"]["Message"]
+
+
+def test_objects_are_imported_with_their_modes_and_times(world: World) -> None:
+    metadata = {"file-permissions": "0100750", "file-mtime": "1700000000000000000ns"}
+    world.s3.objects["b"] = {
+        "jobs/a/run.json": (b"{}", metadata),
+        "jobs/a/sub/": (b"", {}),
+        "jobs/a/../escape": (b"x", {}),
+        "jobs/ab/other": (b"x", {}),
+    }
+    name = world.file_system()
+    world.link(name, BatchImportMetaDataOnCreate=True)
+    run = world.mount(name) / "run"
+
+    assert (run / "run.json").read_bytes() == b"{}"
+    assert (run / "run.json").stat().st_mode & 0o777 == 0o750
+    assert (run / "run.json").stat().st_mtime_ns == 1_700_000_000_000_000_000
+    assert (run / "sub").is_dir()
+    assert [path.name for path in world.mount(name).rglob("*") if path.is_file()] == ["run.json"]
+
+
+def test_nothing_is_imported_unasked(world: World) -> None:
+    world.s3.objects["b"] = {"jobs/a/run.json": (b"{}", {})}
+    name = world.file_system()
+    world.link(name)
+    assert list((world.mount(name) / "run").iterdir()) == []
+
+
+def test_associations_are_found_by_file_system(world: World) -> None:
+    one, other = world.file_system(), world.file_system()
+    mine = world.link(one)
+    world.link(other)
+    filters = [{"Name": "file-system-id", "Values": [one]}]
+    found = world.call("DescribeDataRepositoryAssociations", Filters=filters)["Associations"]
+    assert [link["AssociationId"] for link in found] == [mine]

@@ -1,0 +1,103 @@
+"""The programs that a container finds on this machine instead of a GPU host's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local_cloud.services.ecs.images import ImageMissing, load
+from local_cloud.settings import HOST_PROGRAMS
+
+SOURCE = "fs-1.fsx.us-east-1.amazonaws.com@tcp:/abcd1234"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "fsx" / "fs-1-abcd1234").mkdir(parents=True)
+    path = f"{HOST_PROGRAMS}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    images = str(tmp_path / "images")
+    return {"PATH": path, "BELAY_LOCAL_FILE_SYSTEMS": str(tmp_path / "fsx"), "BELAY_LOCAL_IMAGES": images}
+
+
+def run(host: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, env=host, capture_output=True, text=True, check=False)
+
+
+def mount(host: dict[str, str], point: Path, source: str = SOURCE) -> subprocess.CompletedProcess[str]:
+    return run(host, "mount", "-t", "lustre", "-o", "noatime,flock", source, str(point))
+
+
+def kind_of(host: dict[str, str], point: Path) -> subprocess.CompletedProcess[str]:
+    return run(host, "findmnt", "--noheadings", "--output", "FSTYPE", "--mountpoint", str(point))
+
+
+def test_a_mounted_file_system_is_lustre_until_it_is_unmounted(host: dict[str, str], tmp_path: Path) -> None:
+    point = tmp_path / "task" / "fsx"
+    assert kind_of(host, point).returncode == 1
+    assert mount(host, point).returncode == 0
+    assert kind_of(host, point).stdout.strip() == "lustre"
+    (point / "canary").write_text("x")
+    assert (tmp_path / "fsx" / "fs-1-abcd1234" / "canary").read_text() == "x"
+
+    assert run(host, "umount", str(point)).returncode == 0
+    assert kind_of(host, point).returncode == 1
+    assert not (point / "canary").exists()
+
+
+@pytest.mark.parametrize("source", [SOURCE.replace("abcd1234", "wrong"), SOURCE.replace("fs-1", "fs-2")])
+def test_a_wrong_mount_name_or_file_system_does_not_mount(host: dict[str, str], tmp_path: Path, source: str) -> None:
+    assert mount(host, tmp_path / "fsx-point", source).returncode != 0
+    assert not (tmp_path / "fsx-point").exists()
+
+
+def test_a_folder_that_is_not_mounted_is_not_lustre(host: dict[str, str], tmp_path: Path) -> None:
+    assert kind_of(host, tmp_path).returncode == 1
+
+
+def test_setpriv_runs_the_command_with_its_arguments_and_its_exit_code(host: dict[str, str]) -> None:
+    flags = ["--reuid", "1000", "--regid=1000", "--clear-groups", "--bounding-set=-all", "--no-new-privs"]
+    done = run(host, "setpriv", *flags, "--", "sh", "-c", 'echo "$1"; exit 7', "sh", "a b")
+    assert (done.stdout.strip(), done.returncode) == ("a b", 7)
+
+
+def test_an_image_holds_what_its_dockerfile_copies(host: dict[str, str], tmp_path: Path) -> None:
+    context = tmp_path / "context"
+    (context / "package").mkdir(parents=True)
+    (context / "package" / "entry.py").write_text("")
+    (context / "left_out.py").write_text("")
+    (context / "Dockerfile").write_text(
+        'FROM python:3.12 AS build\nRUN pip install x\nENTRYPOINT ["sh"]\n'
+        "FROM nvidia/cuda:12\n# a comment\nENV PYTHONPATH=/opt/app \\\n    LEVEL=debug\n"
+        "COPY --from=build /venv /venv\nCOPY --chown=1000 package /opt/app/package\nWORKDIR /work\n"
+        'ENTRYPOINT ["/usr/bin/python3", "-m", "package.entry"]\n'
+    )
+    name = "1.dkr.ecr.us-east-1.amazonaws.com/assets:tag"
+    done = run(host, "docker", "build", "--tag", "local", "--platform", "linux/amd64", str(context))
+    assert done.returncode == 0, done.stderr
+    assert run(host, "docker", "tag", "local", name).returncode == 0
+    assert json.loads(run(host, "docker", "inspect", name).stdout)[0]["Id"].startswith("sha256:")
+
+    image = load(Path(host["BELAY_LOCAL_IMAGES"]), name)
+    assert image.entrypoint == ["/usr/bin/python3", "-m", "package.entry"]
+    assert image.environment["LEVEL"] == "debug"
+    assert image.python_path() == f"{image.root}/opt/app:{image.root}/work"
+    assert (image.root / "opt/app/package/entry.py").is_file()
+    assert not list(image.root.rglob("left_out.py"))
+    # Installed by a RUN line, so only its name is known here.
+    assert image.program("/usr/bin/python3") == "python3"
+
+
+def test_an_image_that_was_never_pushed_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ImageMissing):
+        load(tmp_path, "nobody/pushed:this")
+
+
+def test_what_docker_cannot_do_here_is_said(host: dict[str, str]) -> None:
+    done = run(host, "docker", "run", "x")
+    assert done.returncode != 0
+    assert "'run' is not understood" in done.stderr
