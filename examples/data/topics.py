@@ -29,7 +29,7 @@ def tokenizer_from(texts: list[str]) -> PreTrainedTokenizerFast:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(vocab_size=_VOCABULARY, special_tokens=[_END], show_progress=False)
     tokenizer.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, eos_token=_END, pad_token=_END, model_max_length=_LONGEST_TEXT
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from contract import tags
 from contract.certificate import Certificate
 from contract.ledger import Ledger
-from contract.run import execution_digest
+from contract.run import execution_digest, run_id
 from local_cloud.cloud import LocalCloud
 from local_cloud.faults import Fault
 
@@ -36,6 +36,10 @@ class Deployed:
             self.cloud.inject(fault)
         started = self.states.start_execution(stateMachineArn=self.train_arn, input=json.dumps(job))
         return Run(self, started["executionArn"], job)
+
+    def known(self, arn: str, job: dict[str, Any]) -> "Run":
+        """A run that somebody else started."""
+        return Run(self, arn, job)
 
     def object(self, key: str) -> bytes:
         body: bytes = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
@@ -96,8 +100,6 @@ class Run:
 
     @cached_property
     def run(self) -> str:
-        from contract.run import run_id
-
         return run_id(self.arn, self.described["startDate"])
 
     @property

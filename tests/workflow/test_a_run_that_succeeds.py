@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 from tests.workflow.jobs import digits
 from tests.workflow.runs import Deployed
@@ -16,7 +17,7 @@ def test_checkpoints_are_in_s3_verified_and_the_file_system_is_gone(deployed: De
     assert run.living_tasks == []
 
 
-def test_an_exported_checkpoint_is_an_ordinary_one(deployed: Deployed, tmp_path) -> None:
+def test_an_exported_checkpoint_is_an_ordinary_one(deployed: Deployed, tmp_path: Path) -> None:
     from transformers import AutoModelForImageClassification
 
     run = deployed.start(digits("ordinary")).finish()

@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 
 from contract import tags
@@ -6,9 +8,11 @@ from local_cloud.faults import ExportFails
 from tests.workflow.jobs import digits
 from tests.workflow.runs import Deployed
 
+How = Literal["failed", "skipped"]
+
 
 @pytest.mark.parametrize("how", ["failed", "skipped"])
-def test_an_export_that_fails_once_is_made_again(deployed: Deployed, how: str) -> None:
+def test_an_export_that_fails_once_is_made_again(deployed: Deployed, how: How) -> None:
     # Saved only at the end, so that the teardown's export is the first.
     job = digits(f"export-{how}-once", every="1000 steps")
     run = deployed.start(job, faults=(ExportFails(how=how, times=1),)).finish()
@@ -19,7 +23,7 @@ def test_an_export_that_fails_once_is_made_again(deployed: Deployed, how: str) -
 
 
 @pytest.mark.parametrize("how", ["failed", "skipped"])
-def test_without_a_proof_the_file_system_is_kept_and_says_why(deployed: Deployed, how: str) -> None:
+def test_without_a_proof_the_file_system_is_kept_and_says_why(deployed: Deployed, how: How) -> None:
     run = deployed.start(digits(f"export-{how}"), faults=(ExportFails(how=how),)).finish()
 
     assert run.status == "FAILED"

@@ -1,5 +1,4 @@
 """Checkpoints of a Hugging Face Trainer that are whole or not there.
 
-    from stallfree.callback import Stallfree
-    Trainer(..., callbacks=[Stallfree()])
+`Trainer(..., callbacks=[Stallfree()])` is all it takes; see stallfree.callback.
 """

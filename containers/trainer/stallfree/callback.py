@@ -14,7 +14,7 @@ from stallfree.resume import choose
 from stallfree.saver import MakeSaver, PlainSaver
 from stallfree.session import Session
 from stallfree.store import Store
-from stallfree.trainer_files import trainer_calling
+from stallfree.trainer_files import shadow, trainer_calling
 
 
 def _tell_nobody(event: Event) -> None:
@@ -51,6 +51,7 @@ class Stallfree(TrainerCallback):
         self._always_resume = always_resume
         self._sink = sink
         self._make_saver = make_saver
+        self._installed = False
         self._session: Session | None = None
 
     def applies_to(self, trial: Any) -> bool:
@@ -59,7 +60,8 @@ class Stallfree(TrainerCallback):
 
     def on_init_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         trainer = trainer_calling(self)
-        trainer.train = functools.partial(self._train, trainer, trainer.train)
+        self._installed = True
+        shadow(trainer, "train", functools.partial(self._train, trainer, trainer.train))
 
     def _train(
         self,
@@ -87,7 +89,7 @@ class Stallfree(TrainerCallback):
             self._session = None
 
     def _store_for(self, trainer: Trainer) -> Store:
-        checkpoints = self._checkpoints or Path(trainer.args.output_dir)
+        checkpoints = self._checkpoints or Path(str(trainer.args.output_dir))
         return Store(checkpoints=checkpoints, staging=self._staging or checkpoints / ".staging")
 
     def _choose(self, asked: str | bool | None, store: Store) -> Path | None:
@@ -100,6 +102,8 @@ class Stallfree(TrainerCallback):
         )
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if not self._installed:
+            raise RuntimeError("Give this callback to the Trainer's `callbacks=`: added later, it cannot see a resume.")
         if self._session:
             self._session.begin(state, control)
 

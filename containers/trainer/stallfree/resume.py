@@ -13,7 +13,9 @@ class NothingWhole(ValueError):
     """Training was to resume, and there is no checkpoint that it may resume from."""
 
 
-def choose(asked: str | bool | None, *, folders: Sequence[Path], always: bool, at_least: int, sink: Sink) -> Path | None:
+def choose(
+    asked: str | bool | None, *, folders: Sequence[Path], always: bool, at_least: int, sink: Sink
+) -> Path | None:
     """What `Trainer.train(resume_from_checkpoint=asked)` should really start from.
 
     A path is what the script begins with; in a run that already saved (`always`), what was saved goes before it.

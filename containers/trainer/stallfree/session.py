@@ -11,7 +11,7 @@ from stallfree.ranks import Ranks
 from stallfree.saver import Saver
 from stallfree.stop import Stopped, StopRequest
 from stallfree.store import Store
-from stallfree.trainer_files import find_best_again, skip_the_steps
+from stallfree.trainer_files import find_best_again, shadow, skip_the_steps, unshadow
 
 
 class Session:
@@ -40,15 +40,14 @@ class Session:
     def attached(self) -> Iterator[None]:
         """While training runs, the Trainer saves through us, rotation is ours alone, and SIGTERM is listened to."""
         trainer = self._trainer
-        trainer._save_checkpoint = lambda model, trial: self.save()
+        shadow(trainer, "_save_checkpoint", lambda model, trial: self.save())
         limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
         try:
             with self._stop.listening():
                 yield
         finally:
             trainer.args.save_total_limit = limit
-            for name in ("_save_checkpoint", "_run_epoch"):
-                trainer.__dict__.pop(name, None)
+            unshadow(trainer, "_save_checkpoint", "_run_epoch")
 
     def begin(self, state: TrainerState, control: TrainerControl) -> None:
         if self._ranks.any(self._stop.asked)[0]:
@@ -68,6 +67,7 @@ class Session:
         due = self._cadence is not None and self._cadence.is_due(state.global_step)
         self._stopping, due = self._ranks.any(self._stop.asked, due)
         # Owed until it is done: an evaluation in between may take the order to save away again.
+        # The last step at once, and not after the evaluation that may follow it.
         self._owed = self._owed or due or self._stopping or state.global_step >= state.max_steps
         control.should_save = self._owed or (control.should_save and self._trainer_decides())
         if self._stopping:

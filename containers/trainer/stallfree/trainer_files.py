@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from transformers import Trainer, TrainerCallback
 from transformers.trainer import TRAINER_STATE_NAME
@@ -21,14 +22,23 @@ def trainer_calling(callback: TrainerCallback) -> Trainer:
     raise RuntimeError("This callback was called by something other than a transformers.Trainer.")
 
 
+def shadow(trainer: Trainer, method: str, replacement: Callable[..., Any]) -> None:
+    """Put something in a method's place, on this one instance. Taken away again by `unshadow`."""
+    trainer.__dict__[method] = replacement
+
+
+def unshadow(trainer: Trainer, *methods: str) -> None:
+    for method in methods:
+        trainer.__dict__.pop(method, None)
+
+
 def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:
     """Let the Trainer write what it always writes, into the staging folder."""
-    # Shadows the method on this one instance, for the duration of this one call.
-    trainer._get_output_dir = lambda trial: str(store.staging)
+    shadow(trainer, "_get_output_dir", lambda trial: str(store.staging))
     try:
         trainers_own_save(trainer.model_wrapped, None)
     finally:
-        del trainer._get_output_dir
+        unshadow(trainer, "_get_output_dir")
     if trainer.state.best_global_step == trainer.state.global_step and trainer.state.best_model_checkpoint:
         # The Trainer noted where it wrote; from the commit on the best checkpoint stands elsewhere.
         trainer.state.best_model_checkpoint = str(store.path(trainer.state.global_step))
@@ -50,4 +60,4 @@ def find_best_again(trainer: Trainer, store: Store, resumed: Path | None) -> Non
 
 def skip_the_steps(trainer: Trainer) -> None:
     """The checkpoint already is the end of training; the Trainer alone would take one step too many."""
-    trainer._run_epoch = lambda **_: None
+    shadow(trainer, "_run_epoch", lambda **_: None)

@@ -37,6 +37,8 @@ def environment_of(job: Job, settings: HookSettings) -> dict[str, str]:
         paths.append(inherited)
     environment = {
         **os.environ,
+        # `python` in a user's script is the Python that has everything.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": "1",
         "HOME": str(settings.scratch),
@@ -47,8 +49,8 @@ def environment_of(job: Job, settings: HookSettings) -> dict[str, str]:
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         ENVIRONMENT_VARIABLE: settings.to_json(),
     }
-    if processes_of(job) > 1:
-        environment.setdefault("OMP_NUM_THREADS", str(max(1, job.resources.cpus // processes_of(job))))
+    # Threads beyond the job's own CPUs would only wait for each other.
+    environment.setdefault("OMP_NUM_THREADS", str(max(1, job.resources.cpus // processes_of(job))))
     return environment
 
 

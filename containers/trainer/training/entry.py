@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import FrameType
 
 from contract.events import Failed, Finished, Mounted, Started, Stopping
 from contract.plan import RunPlan
@@ -24,12 +25,18 @@ def main() -> int:
     except EnvironmentIncomplete as fault:
         print(f"The trainer cannot start: {fault}.", file=sys.stderr)
         return 2
+    # The first process of a container ignores SIGTERM unless it says otherwise. Later the supervisor takes over.
+    signal.signal(signal.SIGTERM, leave)
     recorder = Recorder(run=environment.run, attempt=environment.attempt)
     try:
         return run(environment, recorder)
     except (mount.MountRefused, PlanUnreadable, OSError, subprocess.CalledProcessError) as fault:
         recorder.record(Failed, exit_code=1, reason=f"before training: {fault}")
         return 1
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def run(environment: Environment, recorder: Recorder) -> int:

@@ -34,5 +34,5 @@ class Environment:
             scratch_mount_name=environ["BELAY_SCRATCH_MOUNT_NAME"],
             mount_point=Path(environ.get("BELAY_MOUNT_POINT", "/fsx")),
             user=int(environ.get("BELAY_USER", "10001")),
-            stop_seconds=int(environ.get("BELAY_STOP_SECONDS", "110")),
+            stop_seconds=int(environ.get("BELAY_STOP_SECONDS", "100")),
         )

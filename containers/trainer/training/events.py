@@ -1,5 +1,6 @@
 """What happens, said where people and the pump listen: in the log, and in a file on the mount."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,5 +22,10 @@ class Recorder:
     def record(self, kind: type[Event], **fields: Any) -> None:
         line = kind(run=self._run, attempt=self._attempt, **fields).line()
         print_line(line)
-        if self._file is not None:
+        if self._file is None:
+            return
+        try:
             append(self._file, line)
+        except OSError as error:
+            # A full disk must not change how the task ends; the log has the line already.
+            print(f"The event could not be written to {self._file}: {error}", file=sys.stderr)

@@ -15,8 +15,8 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def descendants() -> list[int]:
-    """All processes below this one, the ones nearest to it first."""
+def descendants(of: int | None = None) -> list[int]:
+    """All processes below one (or below this one), the ones nearest to it first."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -24,11 +24,19 @@ def descendants() -> list[int]:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 children.setdefault(parent, []).append(int(entry.name))
     found: list[int] = []
-    generation = [os.getpid()]
+    generation = [of or os.getpid()]
     while generation:
         generation = [child for parent in generation for child in children.get(parent, [])]
         found += generation
     return found
+
+
+def end_descendants() -> None:
+    """Kill them all, and return when they are gone. Needs `adopt_orphans`."""
+    while below := descendants():
+        send(signal.SIGKILL, below)
+        with contextlib.suppress(ChildProcessError):  # another process was quicker to reap
+            os.waitpid(-1, 0)
 
 
 def send(number: signal.Signals, processes: Iterable[int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
-from training.processes import adopt_orphans, descendants, send
+from training.processes import adopt_orphans, descendants, end_descendants, send
 
 
 class Supervisor:
@@ -26,10 +26,13 @@ class Supervisor:
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGALRM, self._kill)
         child = subprocess.Popen(command, env=environment, cwd=folder, start_new_session=True)
+        if self.stop_asked:
+            # It came before there was anybody to tell.
+            send(signal.SIGTERM, [child.pid])
         code = child.wait()
         signal.alarm(0)
         # Workers of a killed launcher would go on training, and hold the file system.
-        send(signal.SIGKILL, descendants())
+        end_descendants()
         return code if code >= 0 else 128 - code
 
     def _stop(self, number: int, frame: FrameType | None) -> None:

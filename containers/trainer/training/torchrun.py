@@ -9,7 +9,7 @@ from torch.distributed.run import parse_args, run
 
 def main(arguments: list[str]) -> int:
     try:
-        run(parse_args(arguments))
+        run(parse_args(arguments))  # type: ignore[no-untyped-call]
     except ChildFailedError as failed:
         _, first = failed.get_first_failure()
         print(f"Process {first.local_rank} ended with {first.exitcode}.", file=sys.stderr)

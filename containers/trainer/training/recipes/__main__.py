@@ -1,8 +1,9 @@
 """python -m training.recipes PLAN DATA: what torchrun starts for a job with a recipe."""
 
 import sys
-import tempfile
 from pathlib import Path
+
+from transformers import set_seed
 
 from training.plan import read_plan
 from training.recipes import causal_lm, image_classification, sequence_classification
@@ -10,7 +11,6 @@ from training.recipes.arguments import training_arguments
 from training.recipes.data import load_splits
 from training.recipes.ingredients import Ingredients
 from training.recipes.lora import with_adapters
-from transformers import set_seed
 
 _RECIPES = {
     "causal-lm": causal_lm.prepare,
@@ -21,8 +21,9 @@ _RECIPES = {
 
 def main(plan_path: Path, data: Path) -> None:
     job = read_plan(plan_path).job
+    assert job.train.recipe is not None and job.train.model is not None, "a job without a recipe has a command"
     # Before anything is loaded: a misspelt argument should not cost an hour of preparing data.
-    arguments = training_arguments(job, output_dir=Path(tempfile.mkdtemp(prefix="trainer-")))
+    arguments = training_arguments(job, output_dir=Path.home() / "trainer")
     set_seed(arguments.seed)
     with arguments.main_process_first(desc="preparing the data"):
         prepared = _RECIPES[job.train.recipe](

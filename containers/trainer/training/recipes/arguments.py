@@ -5,8 +5,9 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from contract.job import Job
 from transformers import TrainingArguments
+
+from contract.job import Job
 
 
 class ArgumentsRefused(Exception):
@@ -33,7 +34,7 @@ def _saving(given: dict[str, Any]) -> dict[str, Any]:
     """When to save is stallfree's to decide; the Trainer is told only what its search for the best model needs."""
     if not (given.get("load_best_model_at_end") or given.get("metric_for_best_model")):
         return {"save_strategy": "no"}
-    same = {"save_strategy": given.get("eval_strategy", "no")}
+    same = {"save_strategy": given.get("eval_strategy", "steps")}
     return {**same, "save_steps": given["eval_steps"]} if "eval_steps" in given else same
 
 

@@ -5,21 +5,29 @@ from itertools import chain
 from typing import Any
 
 from datasets import Dataset
+from transformers import AutoModelForCausalLM, Trainer, default_data_collator
+
 from training.recipes.data import require_columns
 from training.recipes.ingredients import Ingredients, Prepared
 from training.recipes.models import make_model, make_tokenizer
-from transformers import AutoModelForCausalLM, Trainer, default_data_collator
 
 _LONGEST_BLOCK = 1024
 
 
 class PerplexityTrainer(Trainer):
     def evaluation_loop(self, *args: Any, **named: Any) -> Any:
-        output = super().evaluation_loop(*args, **named)
-        prefix = named.get("metric_key_prefix", "eval")
-        if (loss := output.metrics.get(f"{prefix}_loss")) is not None:
-            output.metrics[f"{prefix}_perplexity"] = math.exp(min(loss, 700.0))
+        output: Any = super().evaluation_loop(*args, **named)
+        name = f"{named.get('metric_key_prefix', 'eval')}_"
+        if name + "loss" in output.metrics:
+            output.metrics[name + "perplexity"] = _perplexity(output.metrics[name + "loss"])
         return output
+
+
+def _perplexity(loss: float) -> float:
+    try:
+        return math.exp(loss)
+    except OverflowError:
+        return math.inf
 
 
 def prepare(ingredients: Ingredients) -> Prepared:

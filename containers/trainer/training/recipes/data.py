@@ -3,8 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from contract.job import Dataset as DatasetOfJob
 from datasets import Dataset, load_dataset
+
+from contract.job import Dataset as DatasetOfJob
 from training.recipes.ingredients import Splits
 
 _SUFFIXES = {

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import ClassLabel, Image
-from training.recipes.data import require_columns
-from training.recipes.ingredients import Ingredients, Prepared, Splits, accuracy
-from training.recipes.models import label_names, locate, make_model
-from training.recipes.sequence_classification import classes_in
 from transformers import AutoImageProcessor, AutoModelForImageClassification
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+from training.recipes.data import require_columns
+from training.recipes.ingredients import Ingredients, Prepared, accuracy
+from training.recipes.models import label_names, locate, make_model
+from training.recipes.sequence_classification import classes_in
 
 
 def prepare(ingredients: Ingredients) -> Prepared:
@@ -34,7 +35,8 @@ def prepare(ingredients: Ingredients) -> Prepared:
 def _processor(ingredients: Ingredients, config: Any) -> Any:
     """On PIL, so that torchvision is not needed."""
     if isinstance(ingredients.model, str):
-        return AutoImageProcessor.from_pretrained(locate(ingredients.model, ingredients.data), backend="pil")
+        source = locate(ingredients.model, ingredients.data)
+        return AutoImageProcessor.from_pretrained(source, backend="pil")  # type: ignore[no-untyped-call]
     channels = getattr(config, "num_channels", 3)
     size = config.image_size if isinstance(config.image_size, list | tuple) else (config.image_size,) * 2
     # The plainest there is: resize to what the model sees, and bring 0..255 to -1..1.

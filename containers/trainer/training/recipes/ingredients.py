@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from peft import PeftModel
 from transformers import PreTrainedModel, Trainer, TrainingArguments
 
 
@@ -30,7 +31,7 @@ class Ingredients:
 class Prepared:
     task: str
     """peft's name for it."""
-    model: PreTrainedModel
+    model: PreTrainedModel | PeftModel
     splits: Splits
     processing: Any
     """Tokenizer or image processor: saved with each checkpoint, so that a checkpoint is all one needs."""

@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
-from contract.job import Lora
 from peft import LoraConfig, TaskType, get_peft_model
-from training.recipes.ingredients import Prepared
 from transformers import TrainingArguments
+
+from contract.job import Lora
+from training.recipes.ingredients import Prepared
 
 
 def with_adapters(prepared: Prepared, lora: Lora, arguments: TrainingArguments) -> Prepared:
-    if arguments.gradient_checkpointing:
+    if arguments.activation_checkpointing:
         # Frozen embeddings would cut the recomputed graph off from everything trainable.
         prepared.model.enable_input_require_grads()
     config = LoraConfig(

@@ -4,15 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
 from training.recipes.ingredients import Ingredients
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 
 class ModelUnusable(Exception):
     """The job's model cannot be had, or lacks what the recipe needs beside it."""
 
 
-def make_model(auto: Any, ingredients: Ingredients, **config: Any) -> PreTrainedModel:
+def make_model(auto: Any, ingredients: Ingredients, **config: Any) -> Any:
     """`config` are the settings that follow from the data; what the job's own config says goes before them."""
     model = ingredients.model
     if isinstance(model, dict):

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
+
 from training.recipes.data import require_columns
 from training.recipes.ingredients import Ingredients, Prepared, Splits, accuracy
 from training.recipes.models import label_names, make_model, make_tokenizer
-from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 
 
 def prepare(ingredients: Ingredients) -> Prepared:

@@ -24,9 +24,7 @@ def begin() -> None:
 class _Wait(importlib.abc.MetaPathFinder):
     """Acts right after `transformers.trainer` was imported, before anyone can use it."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != _AWAITED:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from stallfree.cadence import EverySeconds, EverySteps
+from stallfree.cadence import Cadence, EverySeconds, EverySteps
 from stallfree.callback import Stallfree
 from stallfree.events import Event, PassedOver, Removed, Resumed, Saved
 from transformers import TrainerControl, TrainerState, TrainingArguments
@@ -20,6 +20,13 @@ logger = logging.getLogger(__name__)
 _KINDS = {Saved: "saved", Removed: "removed", PassedOver: "passed_over", Resumed: "resumed"}
 
 
+def _cadence(settings: HookSettings) -> Cadence:
+    if settings.every_steps is not None:
+        return EverySteps(settings.every_steps)
+    assert settings.every_seconds is not None, "a job's cadence is in steps or in seconds"
+    return EverySeconds(settings.every_seconds)
+
+
 class BelayCheckpoints(Stallfree):
     """What every Trainer of a run gets, without being asked."""
 
@@ -30,7 +37,7 @@ class BelayCheckpoints(Stallfree):
         super().__init__(
             checkpoints=settings.checkpoints,
             staging=settings.staging,
-            cadence=EverySteps(settings.every_steps) if settings.every_steps else EverySeconds(settings.every_seconds),
+            cadence=_cadence(settings),
             keep=settings.keep,
             resume_from=[settings.resume],
             resume_at_least=settings.resume_step or 0,
@@ -38,9 +45,7 @@ class BelayCheckpoints(Stallfree):
             sink=self._write,
         )
         self._settings = settings
-        self._lines = EventLines(
-            run=settings.run, attempt=settings.attempt, job=settings.job, file=settings.events
-        )
+        self._lines = EventLines(run=settings.run, attempt=settings.attempt, job=settings.job, file=settings.events)
 
     def applies_to(self, trial: Any) -> bool:
         """One run trains one model: checkpoints of a second would go among those of the first."""
@@ -77,9 +82,7 @@ class BelayCheckpoints(Stallfree):
                 step_seconds=(self._last_log[1] - moment) / max(1, state.global_step - step),
             )
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **event: Any
-    ) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **event: Any) -> None:
         if self._session and state.is_world_process_zero:
             numbers = {name: value for name, value in event["metrics"].items() if isinstance(value, int | float)}
             self._lines.write("evaluated", step=state.global_step, metrics=numbers)

@@ -1,0 +1,239 @@
+"""The whole task: from the mount to the exit code."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from stallfree import manifest
+from stallfree.reading import newest_whole
+from training.processes import descendants
+from transformers import AutoModelForImageClassification
+
+from contract.events import Failed, Finished, Mounted, Resumed, Saved, Started, Stopping
+from contract.manifest import Manifest
+from contract.plan import ResumeFrom
+
+from .conftest import RUN, Scratch, WriteScript
+
+SCRIPT = {"command": ["train.py", "1e-2"]}
+
+
+def weights_bytes(scratch: Scratch, step: int) -> bytes:
+    return (scratch.checkpoints / f"checkpoint-{step}" / "model.safetensors").read_bytes()
+
+
+def test_an_unmodified_script_saves_into_the_run_reports_and_finishes(finished: Scratch) -> None:
+    task = finished.attempts[0]
+    assert task.kinds("started", "mounted", "finished", "failed") == ["started", "mounted", "finished"]
+    assert task.steps("saved") == [5, 10, 15, 20, 24]
+    assert task.steps("removed") == [5, 10]
+    assert task.steps("step") == list(range(1, 25))
+    last = task.events[-1]
+    assert isinstance(last, Finished) and last.step == 24
+    assert all(event.run == RUN and event.attempt == 1 for event in task.events)
+    for step in (15, 20, 24):
+        Manifest.model_validate_json((finished.checkpoints / f"checkpoint-{step}" / manifest.NAME).read_bytes())
+    assert "the script went on to its end at step 24" in task.output
+
+
+def test_events_are_the_same_in_the_log_with_metrics_for_cloudwatch(finished: Scratch) -> None:
+    task = finished.attempts[0]
+    on_mount = [json.loads(line) for line in task.events_file.read_text().splitlines()]
+    printed = [{name: line[name] for name in line if name not in ("_aws", "job")} for line in task.printed]
+    assert printed == [{name: line[name] for name in line if name != "job"} for line in on_mount]
+    saved = next(line for line in task.printed if line["kind"] == "saved")
+    metrics = saved["_aws"]["CloudWatchMetrics"][0]
+    assert metrics["Dimensions"] == [["job"]] and saved["job"] == "tiny"
+    assert {metric["Name"] for metric in metrics["Metrics"]} == {"stall_seconds", "durable_seconds", "bytes"}
+    assert saved["path"] == "run/checkpoints/checkpoint-5"
+
+
+def test_killed_and_started_again_it_resumes_and_ends_with_the_weights_of_an_uninterrupted_run(
+    scratch: Scratch, write_script: WriteScript, finished: Scratch
+) -> None:
+    write_script()
+    _kill_at_step(scratch.data / "train.py", 13)
+    scratch.plan(SCRIPT)
+    first = scratch.start()
+    assert first.wait() == 128 + signal.SIGKILL
+    last = first.events[-1]
+    assert isinstance(last, Failed) and last.exit_code == 137 and "SIGKILL" in last.reason
+
+    second = scratch.start()
+    assert second.wait() == 0
+    resumed = [event for event in second.events if isinstance(event, Resumed)]
+    assert [(event.step, event.source, event.attempt) for event in resumed] == [
+        (10, "run/checkpoints/checkpoint-10", 2)
+    ]
+    assert weights_bytes(scratch, 24) == weights_bytes(finished, 24)
+
+
+def _kill_at_step(script: Path, step: int) -> None:
+    """The first attempt dies; the second finds that it has happened already."""
+    text = script.read_text()
+    dies = f"""
+        import os, pathlib, signal
+        if state.global_step == {step} and not pathlib.Path("killed").exists():
+            pathlib.Path("killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+    script.write_text(text.replace("        import time\n", dies + "        import time\n"))
+
+
+@pytest.mark.parametrize("workers", [0, 2], ids=["plain", "with data loader workers"])
+def test_sigterm_saves_the_step_commits_and_exits_with_143(
+    scratch: Scratch, write_script: WriteScript, workers: int
+) -> None:
+    write_script(pause=0.3, workers=workers)
+    scratch.plan(SCRIPT, checkpoint={"every": "1h"})
+    task = scratch.start()
+    task.until("step", step=3)
+    task.stop()
+    task.stop()
+    assert task.wait() == 143, task.output
+
+    saved = [event for event in task.events if isinstance(event, Saved)]
+    assert len(saved) == 1 and saved[0].step >= 3
+    found = newest_whole(scratch.checkpoints).found
+    assert found is not None and found.step == saved[0].step
+    stopping = [event for event in task.events if isinstance(event, Stopping)]
+    assert [event.signal for event in stopping] == ["SIGTERM"]
+    last = task.events[-1]
+    assert isinstance(last, Failed) and last.exit_code == 143
+    assert "the script went on" not in task.output
+
+
+def test_what_ignores_sigterm_is_killed_at_the_deadline(scratch: Scratch) -> None:
+    (scratch.data / "deaf.sh").write_text("trap '' TERM\ntouch run/staging/deaf\nwhile true; do sleep 1; done\n")
+    scratch.plan({"command": ["bash", "data/deaf.sh"]})
+    task = scratch.start(BELAY_STOP_SECONDS="1")
+    task.until("mounted")
+    while not (scratch.files / "run" / "staging" / "deaf").exists():
+        assert task.process.poll() is None
+    task.stop()
+    assert task.wait() == 137
+    last = task.events[-1]
+    assert isinstance(last, Failed) and "did not end in time" in last.reason
+
+
+def test_a_launcher_of_the_users_own_carries_the_hook_along_and_its_exit_code_back(
+    scratch: Scratch, write_script: WriteScript
+) -> None:
+    write_script()
+    (scratch.data / "run.sh").write_text("python data/train.py $1 || exit 9\nexit 7\n")
+    scratch.plan({"command": ["bash", "data/run.sh", "1e-3"]})
+    task = scratch.start()
+    assert task.wait() == 7, task.output
+    assert task.steps("saved") == [5, 10, 15, 20, 24]
+    last = task.events[-1]
+    assert isinstance(last, Failed) and last.reason == "training ended with exit code 7"
+
+
+def test_a_script_that_raises_fails_with_its_own_words(scratch: Scratch) -> None:
+    (scratch.data / "train.py").write_text("raise ValueError('the learning rate is a banana')")
+    scratch.plan({"command": ["data/train.py"]})
+    task = scratch.start()
+    assert task.wait() == 1
+    last = task.events[-1]
+    assert isinstance(last, Failed) and last.reason == "ValueError: the learning rate is a banana"
+
+
+def test_the_users_own_packages_win_over_ours_of_the_same_name(scratch: Scratch) -> None:
+    for package in ("training", "contract"):
+        (scratch.data / package).mkdir()
+        (scratch.data / package / "__init__.py").write_text("OWNER = 'the user'")
+    (scratch.data / "train.py").write_text(
+        "import training, contract, transformers.trainer\n"
+        "assert training.OWNER == contract.OWNER == 'the user'\n"
+        "assert 'BelayCheckpoints' in [c.__name__ for c in transformers.trainer.DEFAULT_CALLBACKS]\n"
+    )
+    scratch.plan({"command": ["train.py"]})
+    task = scratch.start()
+    assert task.wait() == 0, task.output
+
+
+def test_a_plan_that_resumes_starts_from_the_earlier_runs_checkpoint(
+    scratch: Scratch, write_script: WriteScript, finished: Scratch
+) -> None:
+    write_script()
+    resume = ResumeFrom(run="20261120t000000z-00000000", step=20, mount_path="resume/checkpoint-20")
+    scratch.plan(SCRIPT, resume=resume)
+    shutil.copytree(finished.checkpoints / "checkpoint-20", scratch.files / "resume" / "checkpoint-20")
+    task = scratch.start()
+    assert task.wait() == 0, task.output
+    resumed = [event for event in task.events if isinstance(event, Resumed)]
+    assert [(event.step, event.source) for event in resumed] == [(20, "resume/checkpoint-20")]
+    assert weights_bytes(scratch, 24) == weights_bytes(finished, 24)
+
+
+def test_started_and_mounted_say_what_there_is(scratch: Scratch) -> None:
+    scratch.plan({"command": ["true"]})
+    task = scratch.start()
+    assert task.wait() == 0
+    started, mounted, finished = task.events
+    assert isinstance(started, Started) and (started.job, started.processes) == ("tiny", 1)
+    assert isinstance(mounted, Mounted) and mounted.storage_targets == 1
+    assert mounted.file_system.startswith("fs-0123456789abcdef0")
+    assert isinstance(finished, Finished) and finished.step == 0
+
+
+def test_no_process_is_left_behind_when_the_launcher_alone_is_killed(
+    scratch: Scratch, write_script: WriteScript
+) -> None:
+    write_script(pause=0.3)
+    scratch.plan(SCRIPT)
+    task = scratch.start()
+    task.until("step", step=1)
+    launcher, *workers = descendants(task.process.pid)
+    os.kill(launcher, signal.SIGKILL)
+    assert task.wait() == 137
+    assert workers and not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_caches_stay_off_the_mount_and_are_gone_at_the_end(scratch: Scratch) -> None:
+    scratch.plan({"command": ["bash", "-c", "touch $HOME/mine && mkdir -p $HF_HOME && touch $HF_HOME/cache"]})
+    task = scratch.start()
+    assert task.wait() == 0, task.output
+    assert list((scratch.home / "tmp").iterdir()) == []
+    assert not list(scratch.files.rglob("mine"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "No such file"), ("{", "Invalid JSON"), ('{"run": 1}', "Field required")],
+    ids=["missing", "damaged", "of something else"],
+)
+def test_without_a_plan_that_can_be_read_nothing_runs(scratch: Scratch, content: str | None, said: Any) -> None:
+    if content is not None:
+        (scratch.files / "run" / "run.json").write_text(content)
+    task = scratch.start()
+    assert task.wait() == 1
+    assert task.printed[-1]["kind"] == "failed" and said in task.printed[-1]["reason"]
+    assert not scratch.checkpoints.exists()
+
+
+def test_a_recipe_trains_from_the_job_file_alone(scratch: Scratch) -> None:
+    for split, count in (("train", 6), ("test", 2)):
+        for label in ("cat", "dog"):
+            folder = scratch.data / split / label
+            folder.mkdir(parents=True)
+            for number in range(count):
+                Image.new("RGB", (8, 8), color=(number * 40,) * 3).save(folder / f"{number}.png")
+    model = {"model_type": "vit", "image_size": 8, "patch_size": 4, "hidden_size": 16, "num_hidden_layers": 1}
+    scratch.plan(
+        {
+            "recipe": "image-classification",
+            "model": {**model, "num_attention_heads": 2, "intermediate_size": 16},
+            "arguments": {"num_train_epochs": 2, "per_device_train_batch_size": 2, "eval_strategy": "epoch"},
+        }
+    )
+    task = scratch.start()
+    assert task.wait() == 0, task.output
+    assert task.steps("saved") == [5, 10, 12] and task.steps("evaluated") == [6, 12]
+    AutoModelForImageClassification.from_pretrained(scratch.checkpoints / "checkpoint-12")
+    assert not [path for path in scratch.data.rglob("*") if path.is_file() and path.suffix != ".png"]

@@ -1,0 +1,144 @@
+"""What the hook gives to every Trainer of a run."""
+
+import json
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers.trainer
+from stallfree.resume import NothingWhole
+from training.hook.belay_hook.settings import ENVIRONMENT_VARIABLE, HookSettings
+from training.hook.belay_hook.trainer_callback import BelayCheckpoints
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+from contract.events import Evaluated, Resumed, Saved, Step, parse_event
+
+NUMBERS = [{"input_ids": torch.arange(8) + n, "labels": torch.arange(8) + n} for n in range(16)]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A process of a run: the hook installed, and one thread, as models this small want."""
+    torch.set_num_threads(1)
+    root = tmp_path / "fsx"
+    for folder in (root / "run" / "events", tmp_path / "scratch" / "trainers"):
+        folder.mkdir(parents=True)
+    settings = HookSettings(
+        run="20261121t024455z-3f9a2c1b",
+        attempt=2,
+        job="tiny",
+        root=root,
+        checkpoints=root / "run" / "checkpoints",
+        staging=root / "run" / "staging",
+        resume=root / "resume",
+        resume_step=None,
+        events=root / "run" / "events" / "trainer.jsonl",
+        every_steps=2,
+        every_seconds=None,
+        keep=2,
+        scratch=tmp_path / "scratch",
+    )
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, settings.to_json())
+    monkeypatch.setattr(BelayCheckpoints, "_has_trained", False)
+    monkeypatch.setattr(
+        transformers.trainer, "DEFAULT_CALLBACKS", [*transformers.trainer.DEFAULT_CALLBACKS, BelayCheckpoints]
+    )
+    return root
+
+
+@pytest.fixture
+def make(root: Path, tmp_path: Path) -> Callable[..., Trainer]:
+    def trainer(out: str = "out", **arguments: Any) -> Trainer:
+        torch.manual_seed(0)
+        config = GPT2Config(
+            vocab_size=32, n_positions=8, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
+        )
+        return Trainer(
+            model=GPT2LMHeadModel(config),
+            args=TrainingArguments(
+                str(tmp_path / out),
+                max_steps=5,
+                per_device_train_batch_size=4,
+                use_cpu=True,
+                disable_tqdm=True,
+                **arguments,
+            ),
+            train_dataset=NUMBERS,
+            eval_dataset=NUMBERS,
+        )
+
+    return trainer
+
+
+def events(root: Path) -> list[Any]:
+    lines = (root / "run" / "events" / "trainer.jsonl").read_text().splitlines()
+    return [parse_event.validate_json(line) for line in lines]
+
+
+def test_a_trainer_that_knows_nothing_reports_in_the_contracts_words(make: Callable[..., Trainer], root: Path) -> None:
+    make(logging_steps=2, eval_strategy="steps", eval_steps=4).train()
+    told = events(root)
+    assert [event.step for event in told if isinstance(event, Saved)] == [2, 4, 5]
+    steps = [event for event in told if isinstance(event, Step)]
+    assert [(event.step, event.total_steps) for event in steps] == [(2, 5), (4, 5)]
+    assert all(event.loss and event.step_seconds and event.epoch for event in steps)
+    evaluated = [event for event in told if isinstance(event, Evaluated)]
+    assert evaluated[0].step == 4 and evaluated[0].metrics["eval_loss"] > 0
+    assert {(event.run, event.attempt) for event in told} == {("20261121t024455z-3f9a2c1b", 2)}
+
+
+def test_the_script_need_not_ask_for_the_resume(make: Callable[..., Trainer], root: Path) -> None:
+    make().train()
+    BelayCheckpoints._has_trained = False  # the next process
+    make(num_train_epochs=1).train()
+    resumed = [event for event in events(root) if isinstance(event, Resumed)]
+    assert [(event.step, event.source) for event in resumed] == [(5, "run/checkpoints/checkpoint-5")]
+
+
+def test_a_plan_that_resumes_never_starts_from_the_beginning_instead(
+    make: Callable[..., Trainer], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = json.loads(os.environ[ENVIRONMENT_VARIABLE])
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, json.dumps({**settings, "resume_step": 20}))
+    with pytest.raises(NothingWhole, match="resume from step 20"):
+        make().train()
+
+
+def test_a_second_training_in_one_process_is_left_to_itself(
+    make: Callable[..., Trainer], root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make().train()
+    before = events(root)
+    with caplog.at_level(logging.WARNING):
+        make("second", save_strategy="steps", save_steps=5).train()
+    assert "second training" in caplog.text
+    assert (tmp_path / "second" / "checkpoint-5" / "model.safetensors").exists()
+    assert events(root) == before
+
+
+def test_who_is_in_training_can_be_seen_while_it_is(make: Callable[..., Trainer], tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Look(transformers.TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            seen.extend(path.name for path in (tmp_path / "scratch" / "trainers").iterdir())
+
+    trainer = make()
+    trainer.add_callback(Look())
+    trainer.train()
+    assert len(set(seen)) == 1 and seen[0].isdigit()
+    assert list((tmp_path / "scratch" / "trainers").iterdir()) == []
+
+
+def test_a_loss_that_is_no_number_is_left_out_of_the_line(make: Callable[..., Trainer], root: Path) -> None:
+    trainer = make(logging_steps=1, logging_nan_inf_filter=False)
+    for parameter in trainer.model.parameters():  # type: ignore[union-attr]
+        parameter.data.fill_(float("nan"))
+    trainer.train()
+    lines = (root / "run" / "events" / "trainer.jsonl").read_text().splitlines()
+    step = next(json.loads(line, parse_constant=pytest.fail) for line in lines if '"step"' in line)
+    assert "loss" not in step
