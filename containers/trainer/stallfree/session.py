@@ -12,6 +12,7 @@ from stallfree.saver import Saver
 from stallfree.stop import Stopped, StopRequest
 from stallfree.store import Store
 from stallfree.trainer_files import find_best_again, shadow, skip_the_steps, unshadow
+from stallfree.weights import load_exactly
 
 
 class Session:
@@ -38,16 +39,17 @@ class Session:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """While training runs, the Trainer saves through us, rotation is ours alone, and SIGTERM is listened to."""
+        """While training runs, the Trainer saves through us, loads exactly, rotates nothing and hears SIGTERM."""
         trainer = self._trainer
         shadow(trainer, "_save_checkpoint", lambda model, trial: self.save())
+        loads = load_exactly(trainer)
         limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
         try:
             with self._stop.listening():
                 yield
         finally:
             trainer.args.save_total_limit = limit
-            unshadow(trainer, "_save_checkpoint", "_run_epoch")
+            unshadow(trainer, "_save_checkpoint", "_run_epoch", *loads)
 
     def begin(self, state: TrainerState, control: TrainerControl) -> None:
         if self._ranks.any(self._stop.asked)[0]:

@@ -1,0 +1,80 @@
+"""Loading the weights that were saved: all of them, or an error that names those that are not there.
+
+transformers 5 saves many models under the names of their original releases and gives them other names in memory
+(a ViT's `attention.query` is `q_proj` there). `from_pretrained` translates; the Trainer's own resume does not. It
+matches by name, skips what it does not find with a line in the log, and trains on from random weights.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from transformers import PreTrainedModel, Trainer
+
+from stallfree.trainer_files import shadow
+
+_WEIGHTS = "*.safetensors"
+_METHODS = ("_load_from_checkpoint", "_load_best_model", "_issue_warnings_after_load")
+
+
+class WeightsDoNotFit(ValueError):
+    """A checkpoint's weights and the model's are not the same set; training on would lose what was learned."""
+
+
+def load_exactly(trainer: Trainer) -> tuple[str, ...]:
+    """Make this Trainer's loads exact; answers the names of the methods that were shadowed."""
+    own_load, own_best = trainer._load_from_checkpoint, trainer._load_best_model
+
+    def load(resume_from_checkpoint: str, model: Any = None) -> None:
+        _load(trainer, Path(resume_from_checkpoint), lambda: own_load(resume_from_checkpoint, model))
+
+    def load_best() -> None:
+        _load(trainer, Path(str(trainer.state.best_model_checkpoint)), own_best)
+
+    shadow(trainer, "_load_from_checkpoint", load)
+    shadow(trainer, "_load_best_model", load_best)
+    shadow(trainer, "_issue_warnings_after_load", lambda result: _refuse_a_misfit(trainer.model, result))
+    return _METHODS
+
+
+def _load(trainer: Trainer, checkpoint: Path, trainers_own_load: Callable[[], None]) -> None:
+    model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
+    sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
+    if isinstance(model, PreTrainedModel) and not sharded and _has_other_names(model, checkpoint):
+        _translate(model, checkpoint)
+    else:
+        trainers_own_load()
+
+
+def _has_other_names(model: PreTrainedModel, checkpoint: Path) -> bool:
+    saved: set[str] = set()
+    for file in checkpoint.glob(_WEIGHTS):
+        with safe_open(file, framework="pt") as weights:
+            saved.update(weights.keys())
+    return not saved <= set(model.state_dict())
+
+
+def _translate(model: PreTrainedModel, checkpoint: Path) -> None:
+    # In float32 no narrower type loses a bit on its way into the live model.
+    loaded: Any = type(model).from_pretrained(checkpoint, dtype=torch.float32, output_loading_info=True)
+    read, told = loaded
+    faults = {name: told[name] for name in ("missing_keys", "unexpected_keys", "mismatched_keys") if told[name]}
+    if faults:
+        raise WeightsDoNotFit(f"{checkpoint} does not hold this model's weights: {faults}.")
+    model.load_state_dict(read.state_dict(), strict=True)
+
+
+def _refuse_a_misfit(model: Any, result: Any) -> None:
+    if hasattr(model, "peft_config"):
+        return  # An adapter's checkpoint holds the adapter alone: all else is missing from it by design.
+    weights = model.state_dict()
+    missing = set(result.missing_keys)
+    # A tied weight is saved once, under one of its names, and is loaded with it.
+    loaded = {weights[name].data_ptr() for name in weights.keys() - missing}
+    lost = sorted(name for name in missing if weights[name].data_ptr() not in loaded)
+    if lost or result.unexpected_keys:
+        raise WeightsDoNotFit(
+            f"The checkpoint does not hold this model's weights: not in it {lost}; only in it {result.unexpected_keys}."
+        )
