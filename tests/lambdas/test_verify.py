@@ -54,8 +54,14 @@ def test_the_ledger_says_when_each_was_written_exported_and_verified_and_how(tra
 
 
 def test_a_run_that_saved_nothing_is_whole(training: World) -> None:
-    answer = _verify(training, exported=False)
+    answer = _verify(training)
     assert (answer["whole"], answer["nothing_saved"]) == (True, True)
+
+
+def test_without_an_export_that_came_to_its_end_nothing_is_proven_whatever_the_log_says(training: World) -> None:
+    training.save(10, minute=10)
+    training.export(10, minute=10)
+    assert _verify(training, exported=False)["whole"] is False
 
 
 def test_a_checkpoint_that_s3_has_and_no_line_names_counts_too(training: World) -> None:
