@@ -1,0 +1,1 @@
+"""Commands that measure and print a table; each also writes build/figures/<name>.json."""
