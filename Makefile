@@ -1,0 +1,121 @@
+# Everything a person does here. `make` alone lists it; what a target needs is set up when its inputs changed.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# The first of these that is new enough. Another one: make demo PYTHON=/path/to/python
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+IN_VENV := .venv/bin/python -m
+
+.PHONY: help
+help: ## these lines
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: .venv/.local node_modules/.ready ## install what everything here needs (the other targets do it by themselves)
+
+# ---- see it work
+
+.PHONY: demo drill cloud
+demo: .venv/.local node_modules/.ready ## one training run, from the job file to proven checkpoints, on this machine
+	@$(IN_VENV) client.local.demo
+
+drill: .venv/.local node_modules/.ready ## the same with the training killed half-way, and resumed
+	@$(IN_VENV) client.local.drill
+
+cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, until Ctrl-C, for the AWS CLI and boto3
+	@$(IN_VENV) client.local.cloud
+
+# ---- figures: each prints a table and writes build/figures/<name>.json
+
+.PHONY: bench-cost
+bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
+	@$(IN_VENV) benchmarks.run_cost
+
+# ---- the gate: all of it passes before every commit
+
+.PHONY: check format lint types dockerfile tests unit synth e2e
+check: format lint types dockerfile tests ## everything below, in this order
+
+format: .venv/.check ## is all Python formatted?
+	@$(IN_VENV) ruff format --check .
+
+lint: .venv/.check ## ruff's rules
+	@$(IN_VENV) ruff check .
+
+types: .venv/.check ## mypy, strict
+	@$(IN_VENV) mypy .
+
+dockerfile: .venv/.check ## hadolint on the trainer's Dockerfile
+	@.venv/bin/hadolint containers/trainer/Dockerfile && echo "hadolint: containers/trainer/Dockerfile is clean"
+
+tests: .venv/.check node_modules/.ready ## every test in one go: unit, synth and e2e
+	@$(IN_VENV) pytest
+
+unit: .venv/.check node_modules/.ready ## the quick tests only
+	@$(IN_VENV) pytest tests --ignore=tests/stacks --ignore=tests/workflow
+
+synth: .venv/.check node_modules/.ready ## the templates, the state machines and the grants
+	@$(IN_VENV) pytest tests/stacks
+
+e2e: .venv/.check node_modules/.ready ## whole runs on a local cloud, with faults
+	@$(IN_VENV) pytest tests/workflow
+
+# ---- keep it in order
+
+.PHONY: fix schema constraints clean pristine
+fix: .venv/.check ## format, and mend what ruff can mend
+	@$(IN_VENV) ruff format .
+	@$(IN_VENV) ruff check --fix .
+
+schema: .venv/.local ## write docs/job.schema.json from the contract
+	@$(IN_VENV) contract.schema
+
+# PyTorch stays out: which build of it is right differs from machine to machine (README, "Choosing a PyTorch").
+constraints: | .venv/bin/python ## pin every indirect dependency to what .venv has now
+	@{ echo "# Every package at the version that was tested, indirect ones too. Written by 'make constraints'."; \
+		$(IN_VENV) pip freeze --exclude torch | grep -E '^[A-Za-z0-9._-]+==' | grep -vE '^(nvidia|cuda|triton)'; \
+	} > requirements/constraints.txt
+	@echo "wrote requirements/constraints.txt"
+
+clean: ## remove what was built and run here
+	@rm -rf build cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -not -path './.venv/*' -not -path './node_modules/*' -prune -exec rm -rf {} +
+
+pristine: clean ## remove .venv and node_modules too
+	@rm -rf .venv node_modules
+
+# ---- setting up: a stamp is newer than what it was made from, or it is made again
+
+# pip is silent for minutes or far too chatty; one line for each package shows that it lives.
+define pip_install
+	@echo "Installing requirements/$(1).txt into .venv (the first time this takes minutes) ..."
+	@$(IN_VENV) pip install --disable-pip-version-check --progress-bar off \
+		--requirement requirements/$(1).txt --constraint requirements/constraints.txt \
+		| awk '/^Collecting / { print "  " $$2; fflush() } /^Installing / { print "  unpacking ..."; fflush() }'
+endef
+LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
+	containers/trainer/requirements.txt
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Belay needs Python 3.11 or newer: install one, or say PYTHON=/path/to/it" >&2; exit 1; }
+	@echo "Creating .venv with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv .venv
+
+.venv/.local: $(LOCAL_INPUTS) | .venv/bin/python
+	$(call pip_install,local)
+	@touch $@
+
+.venv/.check: requirements/check.txt $(LOCAL_INPUTS) | .venv/bin/python
+	$(call pip_install,check)
+	@touch .venv/.local $@
+
+node_modules/.ready: package.json package-lock.json
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' \
+		|| { echo "Belay needs Node 20 or newer, for the CDK command line: https://nodejs.org" >&2; exit 1; }
+	@echo "Installing the CDK command line into node_modules ..."
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

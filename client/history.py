@@ -1,0 +1,72 @@
+"""An execution's history, as Step Functions tells it, read as the states that a person saw entered. Pure."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+# Polls go round and round, and questions lead on at once: what counts for a person is where they led.
+_IN_BETWEEN = {"WaitStateEntered", "ChoiceStateEntered"}
+_INSIDE_A_POLL = re.compile(r".*: (asked for|how far\?)")
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A state was entered; `teardown` is true in the machine that Train calls for it."""
+
+    at: datetime
+    state: str
+    teardown: bool = False
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A call failed. The flow may have repeated it or found another way."""
+
+    at: datetime
+    error: str
+    cause: str
+
+
+def entered(events: Iterable[dict[str, Any]], *, teardown: bool = False) -> list[Entered]:
+    """The states that were entered, without those in which a flow only waits or decides."""
+    return [
+        Entered(event["timestamp"], name, teardown)
+        for event in events
+        if "stateEnteredEventDetails" in event
+        and event["type"] not in _IN_BETWEEN
+        and not _INSIDE_A_POLL.fullmatch(name := event["stateEnteredEventDetails"]["name"])
+    ]
+
+
+def troubles(events: Iterable[dict[str, Any]]) -> list[Trouble]:
+    """Everything that failed on the way."""
+    found = []
+    for event in events:
+        for key in ("taskFailedEventDetails", "taskTimedOutEventDetails", "taskSubmitFailedEventDetails"):
+            if told := event.get(key):
+                found.append(Trouble(event["timestamp"], told.get("error", "?"), _in_short(told.get("cause", ""))))
+    return found
+
+
+def child_execution(events: Iterable[dict[str, Any]]) -> str | None:
+    """The execution that this one started and waits for: Train's teardown."""
+    for event in events:
+        told = event.get("taskSubmittedEventDetails")
+        if told and told["resourceType"] == "states":
+            return str(json.loads(told["output"])["ExecutionArn"])
+    return None
+
+
+def _in_short(cause: str) -> str:
+    """ECS gives the whole task as JSON; what a person wants of it is the reason and the exit code."""
+    try:
+        task = json.loads(cause)
+    except ValueError:
+        return cause
+    if not isinstance(task, dict) or "StoppedReason" not in task:
+        return cause
+    codes = [str(container["ExitCode"]) for container in task.get("Containers", []) if "ExitCode" in container]
+    return str(task["StoppedReason"]) + (f" (exit code {', '.join(codes)})" if codes else "")

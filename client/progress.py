@@ -1,0 +1,99 @@
+"""What was read of a run, as what to tell a person about it. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from client.history import Entered, Trouble
+from contract.events import AnyEvent, Evaluated, Failed, Finished, PassedOver, Resumed, Saved, Started, Step, Stopping
+from contract.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Look:
+    """Everything that was read of a run up to one moment."""
+
+    status: str
+    entered: Sequence[Entered] = ()
+    troubles: Sequence[Trouble] = ()
+    events: Sequence[AnyEvent] = ()
+    ledger: Ledger | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.status != "RUNNING"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands, and how much of it would survive if everything broke now."""
+
+    step: int | None
+    total_steps: int | None
+    loss: float | None
+    last_saved_step: int | None
+    last_verified_step: int | None
+
+    @property
+    def fraction(self) -> float:
+        return (self.step or 0) / self.total_steps if self.total_steps else 0.0
+
+    @property
+    def steps_at_risk(self) -> int:
+        """What would have to be trained again."""
+        return max(0, (self.step or 0) - (self.last_verified_step or 0))
+
+
+def progress_of(look: Look) -> Progress:
+    steps = [event for event in look.events if isinstance(event, Step)]
+    resumed = [event.step for event in look.events if isinstance(event, Resumed)]
+    # After a restart an attempt counts from where it resumed: the last word counts, not the highest.
+    last = steps[-1] if steps else None
+    return Progress(
+        step=last.step if last else resumed[-1] if resumed else None,
+        total_steps=last.total_steps if last else None,
+        loss=next((event.loss for event in reversed(steps) if event.loss is not None), None),
+        last_saved_step=max((event.step for event in look.events if isinstance(event, Saved)), default=None),
+        last_verified_step=look.ledger.last_verified_step if look.ledger else None,
+    )
+
+
+def verified_steps(look: Look) -> list[int]:
+    return [entry.step for entry in look.ledger.entries if entry.verified_at] if look.ledger else []
+
+
+def sentence(event: AnyEvent) -> str | None:
+    """An event of the trainer in a person's words; None for the many that only move the bar."""
+    match event:
+        case Started():
+            again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+            return f"the trainer started{again}"
+        case Resumed():
+            return f"resumed from step {event.step} ({event.source})"
+        case PassedOver():
+            return f"passed over {event.path}: {event.reason}"
+        case Saved():
+            return f"saved step {event.step}: {event.files} files, {bytes_text(event.bytes)}"
+        case Evaluated():
+            metrics = ", ".join(f"{name} {value:.3f}" for name, value in event.metrics.items() if _is_of_quality(name))
+            return f"evaluated at step {event.step}: {metrics}" if metrics else None
+        case Stopping():
+            return f"told to stop ({event.signal}): saving within {event.deadline_seconds:.0f} s"
+        case Finished():
+            return f"finished at step {event.step}"
+        case Failed():
+            return f"failed with exit code {event.exit_code}: {event.reason}"
+    return None
+
+
+def bytes_text(count: int) -> str:
+    """1234567 -> '1.2 MB'."""
+    size = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def _is_of_quality(metric: str) -> bool:
+    return not metric.endswith(("_runtime", "_per_second", "_time")) and metric != "epoch"

@@ -1,0 +1,133 @@
+"""Looking at a run while it goes on: its history, its trainer's log lines, its ledger."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
+from pydantic import ValidationError
+
+from client.deployment import Clients, Deployment
+from client.history import Entered, Trouble, child_execution, entered, troubles
+from client.progress import Look
+from contract.certificate import Certificate
+from contract.events import AnyEvent, parse_event
+from contract.ledger import Ledger
+from contract.paths import RunPrefix
+from contract.run import run_id
+
+T = TypeVar("T", Entered, Trouble, AnyEvent)
+
+# A log line may arrive later than one with a later stamp.
+_LATE = timedelta(minutes=1)
+
+
+class Run:
+    """One run, found by its execution. What was read once is not read again."""
+
+    def __init__(self, execution_arn: str, *, deployment: Deployment, clients: Clients) -> None:
+        self.execution_arn = execution_arn
+        self._deployment = deployment
+        self._states, self._logs, self._s3 = clients("stepfunctions"), clients("logs"), clients("s3")
+        self._histories: dict[str, list[dict[str, Any]]] = {}
+        self._lines: dict[str, datetime] = {}
+
+    @cached_property
+    def _at_first(self) -> dict[str, Any]:
+        """What never changes of an execution: its start and its input."""
+        return self.describe()
+
+    @cached_property
+    def started_at(self) -> datetime:
+        started_at: datetime = self._at_first["startDate"]
+        return started_at
+
+    @cached_property
+    def prefix(self) -> RunPrefix:
+        # The input may be anything: a job that was refused has a prefix too, under which nothing lies.
+        job = json.loads(self._at_first["input"])
+        name = job.get("name") if isinstance(job, dict) else None
+        return RunPrefix(str(name), run_id(self.execution_arn, self.started_at))
+
+    def describe(self) -> dict[str, Any]:
+        described: dict[str, Any] = self._states.describe_execution(executionArn=self.execution_arn)
+        return described
+
+    def look(self) -> Look:
+        # The status first: when it says that the run is over, everything read after it is complete.
+        status = str(self.describe()["status"])
+        train = self._history(self.execution_arn)
+        teardown_arn = child_execution(train)
+        teardown = self._history(teardown_arn) if teardown_arn else []
+        return Look(
+            status=status,
+            entered=_by_time([*entered(train), *entered(teardown, teardown=True)]),
+            troubles=_by_time([*troubles(train), *troubles(teardown)]),
+            events=self._events(),
+            ledger=Ledger.model_validate_json(text) if (text := self._object(self.prefix.ledger)) else None,
+        )
+
+    def certificate(self) -> Certificate | None:
+        """None for a run that was never accepted, or is not over."""
+        text = self._object(self.prefix.certificate)
+        return Certificate.model_validate_json(text) if text else None
+
+    def _history(self, execution_arn: str) -> list[dict[str, Any]]:
+        """Newest first until what is known: a long run is not read from its beginning at every look."""
+        known = self._histories.setdefault(execution_arn, [])
+        last_known = known[-1]["id"] if known else 0
+        pages = self._states.get_paginator("get_execution_history").paginate(
+            executionArn=execution_arn, reverseOrder=True, PaginationConfig={"PageSize": 200}
+        )
+        new: list[dict[str, Any]] = []
+        for event in (event for page in pages for event in page["events"]):
+            if event["id"] <= last_known:
+                break
+            new.append(event)
+        known.extend(reversed(new))
+        return known
+
+    def _events(self) -> list[AnyEvent]:
+        since = max(self._lines.values(), default=self.started_at) - _LATE
+        pages = self._logs.get_paginator("filter_log_events").paginate(
+            logGroupName=self._deployment.trainer_log_group,
+            startTime=int(since.timestamp() * 1000),
+            filterPattern=f'{{ $.run = "{self.prefix.run}" }}',
+        )
+        for line in (line for page in pages for line in page["events"]):
+            self._lines[line["message"]] = datetime.fromtimestamp(line["timestamp"] / 1000, self.started_at.tzinfo)
+        return _by_time([event for text in self._lines if (event := _event(text))])
+
+    def _object(self, key: str) -> bytes | None:
+        try:
+            body: bytes = self._s3.get_object(Bucket=self._deployment.bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "NoSuchKey":
+                return None
+            raise
+        return body
+
+
+def follow(run: Run, *, every_seconds: float, sleep: Callable[[float], None] = time.sleep) -> Iterator[Look]:
+    """Looks until the run is over; the last look is complete."""
+    while True:
+        look = run.look()
+        yield look
+        if look.is_over:
+            return
+        sleep(every_seconds)
+
+
+def _by_time(things: list[T]) -> list[T]:
+    return sorted(things, key=lambda thing: thing.at)
+
+
+def _event(text: str) -> AnyEvent | None:
+    """None for a line that only looks like ours: a job may print JSON of its own."""
+    try:
+        return parse_event.validate_json(text)
+    except ValidationError:
+        return None

@@ -1,0 +1,71 @@
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from awscrt.checksums import crc64nvme
+
+from client.checkpoints import CheckpointDamaged, get
+from contract.manifest import Manifest, ManifestFile
+from contract.paths import RunPrefix
+from tests.client.looks import RUN, START
+
+PREFIX = RunPrefix("digits", RUN)
+FILES = {"model.safetensors": b"weights" * 1000, "global_step/rank_0.pt": b"optimizer"}
+
+
+class Body(io.BytesIO):
+    def iter_chunks(self, size: int) -> Any:
+        return iter(lambda: self.read(64), b"")
+
+
+class Bucket:
+    def __init__(self) -> None:
+        self.objects = {f"{PREFIX.checkpoint(40)}{path}": data for path, data in FILES.items()}
+        self.objects[PREFIX.manifest(40)] = manifest(FILES).model_dump_json().encode()
+
+    def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
+        return {"Body": Body(self.objects[Key])}
+
+
+def manifest(files: dict[str, bytes]) -> Manifest:
+    return Manifest(
+        version=1,
+        step=40,
+        committed_at=START,
+        files=[
+            ManifestFile(
+                path=path, bytes=len(data), crc64nvme=base64.b64encode(crc64nvme(data).to_bytes(8, "big")).decode()
+            )
+            for path, data in files.items()
+        ],
+    )
+
+
+def fetch(bucket: Bucket, into: Path) -> Manifest:
+    return get(bucket, bucket="b", prefix=PREFIX, step=40, into=into)
+
+
+def test_a_checkpoint_comes_down_with_all_its_files_and_folders(tmp_path: Path) -> None:
+    fetch(Bucket(), tmp_path)
+
+    assert {path: (tmp_path / path).read_bytes() for path in FILES} == FILES
+
+
+def test_one_flipped_byte_is_noticed_and_named(tmp_path: Path) -> None:
+    bucket = Bucket()
+    key = f"{PREFIX.checkpoint(40)}model.safetensors"
+    bucket.objects[key] = b"W" + bucket.objects[key][1:]
+
+    with pytest.raises(CheckpointDamaged, match=r"model\.safetensors"):
+        fetch(bucket, tmp_path)
+
+
+def test_a_manifest_cannot_write_outside_its_folder(tmp_path: Path) -> None:
+    bucket = Bucket()
+    bucket.objects[PREFIX.manifest(40)] = manifest({"../escaped": b"x"}).model_dump_json().encode()
+
+    with pytest.raises(CheckpointDamaged, match="outside"):
+        fetch(bucket, tmp_path / "checkpoint")
+    assert not (tmp_path / "escaped").exists()

@@ -1,0 +1,51 @@
+from client.history import Entered, Trouble
+from client.news import news
+from client.progress import Look
+from contract.ledger import Ledger, LedgerEntry
+from tests.client.looks import RUN, at, proven, saved, step
+
+
+def test_the_first_look_tells_everything_in_the_order_in_which_it_happened() -> None:
+    look = Look(
+        "RUNNING",
+        entered=[Entered(at(1), "Train"), Entered(at(9), "Verify", teardown=True)],
+        troubles=[Trouble(at(8), "States.TaskFailed", "Essential container exited")],
+        events=[saved(20, seconds=5), step(21, seconds=6)],
+        ledger=Ledger(run=RUN, entries=[proven(20, seconds=7)]),
+    )
+
+    assert [(item.kind, item.text) for item in news(None, look)] == [
+        ("state", "Train"),
+        ("trainer", "saved step 20: 9 files, 1.2 MB"),
+        ("verified", "step 20 is proven in S3 (crc64nvme)"),
+        ("trouble", "States.TaskFailed: Essential container exited"),
+        ("teardown", "Verify"),
+    ]
+
+
+def test_a_later_look_tells_only_what_came_in_between() -> None:
+    before = Look("RUNNING", entered=[Entered(at(1), "Train")], events=[saved(20, seconds=5)])
+    after = Look("RUNNING", entered=[Entered(at(1), "Train")], events=[saved(20, seconds=5), saved(40, seconds=9)])
+
+    assert [item.text for item in news(before, after)] == ["saved step 40: 9 files, 1.2 MB"]
+    assert news(after, after) == []
+
+
+def test_a_line_that_came_late_is_still_told() -> None:
+    before = Look("RUNNING", events=[saved(40, seconds=9)])
+    after = Look("RUNNING", events=[saved(20, seconds=5), saved(40, seconds=9)])
+
+    assert [item.text for item in news(before, after)] == ["saved step 20: 9 files, 1.2 MB"]
+
+
+def test_a_state_that_is_entered_again_is_told_again() -> None:
+    before = Look("RUNNING", entered=[Entered(at(1), "Train")])
+    after = Look("RUNNING", entered=[Entered(at(1), "Train"), Entered(at(60), "Train")])
+
+    assert [item.at for item in news(before, after)] == [at(60)]
+
+
+def test_a_checkpoint_that_is_not_proven_is_not_told_as_proven() -> None:
+    ledger = Ledger(run=RUN, entries=[LedgerEntry(step=20, problem="model.safetensors: missing in S3")])
+
+    assert news(None, Look("RUNNING", ledger=ledger)) == []

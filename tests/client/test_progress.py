@@ -1,0 +1,70 @@
+import pytest
+
+from client.progress import Look, bytes_text, progress_of, sentence
+from contract.events import Evaluated, Failed, Resumed, Started
+from contract.ledger import Ledger, LedgerEntry
+from tests.client.looks import RUN, START, at, proven, saved, step
+
+
+def test_before_the_trainer_speaks_nothing_is_claimed() -> None:
+    progress = progress_of(Look(status="RUNNING"))
+
+    assert progress.step is None and progress.last_saved_step is None and progress.last_verified_step is None
+    assert progress.fraction == 0 and progress.steps_at_risk == 0
+
+
+def test_the_last_logged_loss_stands_until_the_next() -> None:
+    look = Look("RUNNING", events=[step(10, seconds=1, loss=2.5), step(11, seconds=2)])
+
+    assert (progress_of(look).step, progress_of(look).loss) == (11, 2.5)
+
+
+def test_after_a_restart_the_step_goes_back_to_where_the_new_attempt_is() -> None:
+    again = Resumed(at=at(3), run=RUN, attempt=2, step=40, source="checkpoint-40")
+    look = Look("RUNNING", events=[step(55, seconds=1), saved(40, seconds=2), again, step(41, seconds=4, attempt=2)])
+
+    assert progress_of(look).step == 41
+
+
+def test_only_what_is_proven_in_s3_is_no_longer_at_risk() -> None:
+    ledger = Ledger(
+        run=RUN, entries=[proven(20, seconds=5), LedgerEntry(step=40, problem="model.safetensors: missing")]
+    )
+    look = Look("RUNNING", events=[saved(20, seconds=2), saved(40, seconds=4), step(55, seconds=6)], ledger=ledger)
+
+    progress = progress_of(look)
+
+    assert (progress.last_saved_step, progress.last_verified_step, progress.steps_at_risk) == (40, 20, 35)
+
+
+def test_steps_alone_are_no_sentence() -> None:
+    assert sentence(step(10, seconds=1, loss=2.5)) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (Started(at=START, run=RUN, attempt=1, job="digits", processes=1), "the trainer started"),
+        (Started(at=START, run=RUN, attempt=3, job="digits", processes=1), "the trainer started, attempt 3"),
+        (saved(40, seconds=1), "saved step 40: 9 files, 1.2 MB"),
+        (Failed(at=START, run=RUN, attempt=1, exit_code=1, reason="ValueError"), "failed with exit code 1: ValueError"),
+    ],
+)
+def test_what_the_trainer_says_is_told_in_words(event: Started, told: str) -> None:
+    assert sentence(event) == told
+
+
+def test_an_evaluation_is_told_by_its_quality_and_not_by_its_speed() -> None:
+    metrics = {"eval_accuracy": 0.9123, "eval_runtime": 1.2, "eval_samples_per_second": 300.0, "epoch": 3.0}
+
+    told = sentence(Evaluated(at=START, run=RUN, attempt=1, step=69, metrics=metrics))
+
+    assert told == "evaluated at step 69: eval_accuracy 0.912"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (123_456, "123 kB"), (4_260_000_000, "4.3 GB")],
+)
+def test_sizes_are_told_in_the_unit_that_fits(count: int, text: str) -> None:
+    assert bytes_text(count) == text
