@@ -18,7 +18,7 @@ TIME_SCALE = 120.0
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
     state = tmp_path_factory.mktemp("cloud")
-    with LocalCloud(state_dir=state, port=_free_port(), time_scale=TIME_SCALE) as running:
+    with LocalCloud(state_dir=state, port=free_port(), time_scale=TIME_SCALE) as running:
         running.bootstrap()
         running.deploy(REPOSITORY)
         yield running
@@ -44,7 +44,7 @@ def deployed(uploaded: Deployed) -> Iterator[Deployed]:
     uploaded.cloud.clear_faults()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
