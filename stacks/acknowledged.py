@@ -49,6 +49,7 @@ def _unknown_ids(training: TrainingStack) -> list[str]:
         f"{roles}/fsx.amazonaws.com/*",
         f"{roles}/s3.data-source.lustre.fsx.amazonaws.com/*",
         f"{executions}:{training.train_name}:*",
+        f"{executions}:{training.teardown_name}:*",
         f'{executions}:{{"Fn::Select":[6,{{"Fn::Split":[":",{{"Ref":"{teardown}"}}]}}]}}*',
     ]
 

@@ -73,7 +73,13 @@ class Functions(Construct):
         self.find = self._function(
             "find",
             environment={**in_bucket, **deployed, **tasks},
-            allowed=[see_file_systems, *see_tasks, list_runs, read_runs, self._see_executions()],
+            allowed=[
+                see_file_systems,
+                *see_tasks,
+                list_runs,
+                read_runs,
+                _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
+            ],
         )
         verifying = [
             list_runs,
@@ -104,6 +110,20 @@ class Functions(Construct):
             memory_mib=512,
             timeout=Duration.minutes(5),
         )
+        teardown = self._machine_arn(teardown_name(settings))
+        self.sweep = self._function(
+            "sweep",
+            environment={**in_bucket, **deployed, "BELAY_TEARDOWN_MACHINE_ARN": teardown},
+            allowed=[
+                see_file_systems,
+                _allow("s3:GetObject", bucket.arn_for_objects("jobs/*/run.json")),
+                _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
+                _allow("states:DescribeExecution", self._executions_of(teardown_name(settings))),
+                _allow("states:ListExecutions", teardown),
+                _allow("states:StartExecution", teardown),
+            ],
+            timeout=Duration.minutes(5),
+        )
         self.pump = self._function(
             "pump",
             environment={**in_bucket, **deployed, **trainer_log},
@@ -126,14 +146,18 @@ class Functions(Construct):
         )
         return [bare, log_group.log_group_arn]
 
-    def _see_executions(self) -> iam.PolicyStatement:
-        executions = Stack.of(self).format_arn(
-            service="states",
-            resource="execution",
-            resource_name=f"{train_name(self._settings)}:*",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    # The machines ask these functions, so here they can only be known by the names that they will have.
+
+    def _machine_arn(self, name: str) -> str:
+        return self._states_arn("stateMachine", name)
+
+    def _executions_of(self, machine: str) -> str:
+        return self._states_arn("execution", f"{machine}:*")
+
+    def _states_arn(self, resource: str, name: str) -> str:
+        return Stack.of(self).format_arn(
+            service="states", resource=resource, resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
         )
-        return _allow("states:DescribeExecution", executions)
 
     def _function(
         self,
@@ -176,6 +200,10 @@ class Functions(Construct):
 
 def train_name(settings: Settings) -> str:
     return f"{settings.deployment}-train"
+
+
+def teardown_name(settings: Settings) -> str:
+    return f"{settings.deployment}-teardown"
 
 
 def _allow(action: str, *resources: str) -> iam.PolicyStatement:

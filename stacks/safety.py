@@ -1,4 +1,4 @@
-"""What works beside the flow: the pump while training lives, the rescue when an execution was cut off."""
+"""What works beside the flow: the pump while training lives; rescue and sweep when an execution was cut off."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -77,3 +77,17 @@ class Rescue(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             alarm_description="An ended run could not be handed to teardown: its file system may still be there.",
         ).add_alarm_action(actions.SnsAction(notices))
+
+
+class Sweep(Construct):
+    """Events can be lost. What no teardown was started for is found by looking at what is there and costs money."""
+
+    def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
+        super().__init__(scope, id)
+        function.configure_async_invoke(retry_attempts=0)
+        events.Rule(
+            self,
+            "EachFewMinutes",
+            schedule=events.Schedule.rate(Duration.minutes(5)),
+            targets=[targets.LambdaFunction(function, retry_attempts=0)],
+        )

@@ -5,10 +5,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from stacks.compute import Compute
-from stacks.functions import Functions, train_name
+from stacks.functions import Functions, teardown_name, train_name
 from stacks.network import Network
 from stacks.notices import Notices
-from stacks.safety import Pump, Rescue
+from stacks.safety import Pump, Rescue, Sweep
 from stacks.settings import Settings
 from stacks.workflow.ownership import Ownership
 from stacks.workflow.teardown import TeardownMachine
@@ -27,17 +27,17 @@ class TrainingStack(Stack):
         self.functions = Functions(
             self, "Functions", bucket=bucket, compute=self.compute, ownership=ownership, settings=settings
         )
+        self.train_name, self.teardown_name = train_name(settings), teardown_name(settings)
         self.teardown = TeardownMachine(
             self,
             "Teardown",
-            name=f"{settings.deployment}-teardown",
+            name=self.teardown_name,
             functions=self.functions,
             compute=self.compute,
             ownership=ownership,
             notices=notices.topic,
             log_retention=settings.log_retention,
         )
-        self.train_name = train_name(settings)
         train = TrainMachine(
             self,
             "Train",
@@ -50,6 +50,7 @@ class TrainingStack(Stack):
             log_retention=settings.log_retention,
         )
         Pump(self, "Pump", function=self.functions.pump)
+        Sweep(self, "Sweep", function=self.functions.sweep)
         Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine, notices=notices.topic)
 
         CfnOutput(self, "TrainMachineArn", value=train.machine.state_machine_arn)

@@ -7,3 +7,7 @@ class Overtaken(Exception):
 
 class PumpFailed(Exception):
     """Some file systems could not be served in this round; the others were."""
+
+
+class SweepFailed(Exception):
+    """Some file systems could not be looked after in this round; the others were."""

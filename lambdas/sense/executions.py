@@ -1,4 +1,4 @@
-"""Step Functions: what a Train execution was asked for, and how it ended."""
+"""Step Functions: what a Train execution was asked for and how it ended; which teardowns there are."""
 
 import json
 import re
@@ -34,6 +34,25 @@ def describe(states: Any, arn: str) -> Execution | None:
     alive = raw["status"] in _ALIVE
     ending = None if alive else judging.of_execution(raw["status"], raw.get("error", ""), raw.get("cause", ""))
     return Execution(raw["startDate"], _job_name(raw.get("input", "")), ending)
+
+
+def running_for(states: Any, machine_arn: str) -> set[str]:
+    """The Train executions that a teardown is at work for."""
+    pages = states.get_paginator("list_executions").paginate(stateMachineArn=machine_arn, statusFilter="RUNNING")
+    running = [one["executionArn"] for page in pages for one in page["executions"]]
+    documents = (json.loads(states.describe_execution(executionArn=arn)["input"]) for arn in running)
+    return {str(document.get("execution_arn")) for document in documents if isinstance(document, dict)}
+
+
+def start(states: Any, machine_arn: str, *, name: str, document: str) -> bool:
+    """False if an execution of this name was there before: then that one is the answer."""
+    try:
+        states.start_execution(stateMachineArn=machine_arn, name=name, input=document)
+    except ClientError as error:
+        if error_code(error) == "ExecutionAlreadyExists":
+            return False
+        raise
+    return True
 
 
 def _job_name(text: str) -> str | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore import xform_name
@@ -178,6 +178,25 @@ class FakeStates(Fake):
         if asked["executionArn"] not in self.executions:
             raise Refused("ExecutionDoesNotExist")
         return self.executions[asked["executionArn"]]
+
+    def list_executions(self, asked: dict[str, Any]) -> dict[str, Any]:
+        matching = [
+            {**one, "name": arn.rpartition(":")[2]}
+            for arn, one in self.executions.items()
+            if one["stateMachineArn"] == asked["stateMachineArn"] and one["status"] == asked["statusFilter"]
+        ]
+        page, token = page_of(matching, asked.get("nextToken"), size=1)
+        shown = ("executionArn", "stateMachineArn", "name", "status", "startDate")
+        listed = [{key: one[key] for key in shown} for one in page]
+        return {"executions": listed} | ({"nextToken": token} if token else {})
+
+    def start_execution(self, asked: dict[str, Any]) -> dict[str, Any]:
+        arn = f"{asked['stateMachineArn'].replace(':stateMachine:', ':execution:')}:{asked['name']}"
+        if arn in self.executions:
+            raise Refused("ExecutionAlreadyExists")
+        started_at = datetime(2026, 11, 21, tzinfo=UTC)
+        self.add(arn, started_at=started_at, input=asked["input"])
+        return {"executionArn": arn, "startDate": started_at}
 
 
 class FakeLogs(Fake):

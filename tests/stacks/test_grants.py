@@ -129,14 +129,19 @@ def test_no_role_holds_a_managed_policy(all_grants: list[Grant]) -> None:
 
 
 def test_functions_neither_create_nor_delete_nor_start_anything(all_grants: list[Grant]) -> None:
-    """But for the pump's exports, which is what the pump is."""
+    """But for the pump's exports and the sweep's teardowns, which is what these two are."""
     changing = re.compile(r":(Create|Delete|Run|Start|Stop|Update|Pass|Attach|Invoke|Untag)")
     held = {
         (grant.holder, grant.action)
         for grant in all_grants
         if "/Functions/" in grant.holder and changing.search(grant.action) and not grant.action.startswith("logs:")
     }
-    assert held == {("BelayTraining/Functions/pump-role", "fsx:CreateDataRepositoryTask")}
+    assert held == {
+        ("BelayTraining/Functions/pump-role", "fsx:CreateDataRepositoryTask"),
+        ("BelayTraining/Functions/sweep-role", "states:StartExecution"),
+    }
+    started = {grant.resource for grant in all_grants if grant.action == "states:StartExecution"}
+    assert {arn.rpartition(":")[2] for arn in started} == {"belay-teardown"}
 
 
 def test_functions_write_their_own_files_of_a_run_and_nothing_else(all_grants: list[Grant]) -> None:

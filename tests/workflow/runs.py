@@ -74,6 +74,11 @@ class Run:
         self.until(lambda: any(key.endswith("/certificate.json") for key in self.keys), "a certificate is there")
         return self
 
+    def until_one_is_verified(self) -> "Run":
+        """Until the pump has proven a checkpoint, while training goes on."""
+        self.until(lambda: f"{self.prefix}ledger.json" in self.keys and self.verified_steps != [], "one is verified")
+        return self
+
     # ---- what anyone can look up
 
     @property

@@ -6,7 +6,7 @@ from tests.workflow.runs import Deployed
 def test_stop_execution_during_training_saves_exports_and_deletes(deployed: Deployed) -> None:
     run = deployed.start(digits("stopped", steps=100_000, every="20 steps"))
     run.until(lambda: run.living_tasks != [] and "Train" in run.states, "training runs")
-    run.until(lambda: any(k.endswith("ledger.json") for k in run.keys) and bool(run.verified_steps), "one is verified")
+    run.until_one_is_verified()
 
     deployed.states.stop_execution(executionArn=run.arn, error="Person", cause="enough")
     run.until_certified()
@@ -26,3 +26,21 @@ def test_stop_execution_before_training_leaves_nothing_behind(deployed: Deployed
 
     assert run.certificate.verdict.durability == Durability.NOTHING_SAVED
     run.until(lambda: run.file_systems == [], "the file system is gone")
+
+
+def test_the_sweep_alone_finds_what_no_event_told_of(deployed: Deployed) -> None:
+    events = deployed.cloud.client("events")
+    [rescue] = [rule["Name"] for rule in events.list_rules()["Rules"] if "Rescue" in rule["Name"]]
+    events.disable_rule(Name=rescue)
+    try:
+        run = deployed.start(digits("unheard", steps=100_000, every="20 steps"))
+        run.until_one_is_verified()
+        deployed.states.stop_execution(executionArn=run.arn)
+        run.until_certified()
+    finally:
+        events.enable_rule(Name=rescue)
+
+    verdict = run.certificate.verdict
+    assert (verdict.training, verdict.durability) == (Training.STOPPED, Durability.VERIFIED)
+    run.until(lambda: run.file_systems == [], "the file system is gone")
+    assert run.living_tasks == []

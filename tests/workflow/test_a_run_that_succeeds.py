@@ -33,7 +33,7 @@ def test_an_exported_checkpoint_is_an_ordinary_one(deployed: Deployed, tmp_path:
 def test_checkpoints_are_verified_while_training_still_runs(deployed: Deployed) -> None:
     job = digits("pumped", steps=4000, every="50 steps")
     run = deployed.start(job)
-    run.until(lambda: any(k.endswith("ledger.json") for k in run.keys) and bool(run.verified_steps), "one is verified")
+    run.until_one_is_verified()
     assert run.status == "RUNNING"
     deployed.states.stop_execution(executionArn=run.arn)
     run.until_certified()

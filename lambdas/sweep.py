@@ -1,0 +1,85 @@
+"""Whose file system has no living owner? Every few minutes, for whatever the flow and the rescue did not reach.
+
+EventBridge delivers as best it can, and that is not always. This is the guarantee behind it: it needs no event and no
+memory, only the file systems that are there, and what their executions became.
+"""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from contract import tags
+from contract.paths import RunPrefix
+from contract.plan import RunPlan
+from contract.run import execution_digest
+from lambdas.sense import clock, executions, scratch
+from lambdas.sense.bucket import Bucket
+from lambdas.sense.clients import client
+from lambdas.sense.environment import Environment
+from lambdas.sense.exceptions import SweepFailed
+from lambdas.sense.scratch import FileSystem
+from lambdas.sense.telemetry import logger, metrics, tracer
+
+# How soon another teardown is tried after one that did not end well. What is kept waits for a person as well.
+_TRY_AGAIN = timedelta(minutes=30)
+_TRY_KEPT_AGAIN = timedelta(hours=6)
+
+
+class Settings(Environment):
+    bucket: str
+    deployment: str
+    teardown_machine_arn: str
+
+
+@logger.inject_lambda_context(clear_state=True)
+@metrics.log_metrics
+@tracer.capture_lambda_handler
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    settings = Settings.read()
+    torn_down_now = executions.running_for(client("stepfunctions"), settings.teardown_machine_arn)
+    started, failed = [], []
+    for file_system in scratch.tagged(client("fsx"), {tags.DEPLOYMENT: settings.deployment}):
+        try:
+            owner = _owner(file_system, settings)
+            if owner in torn_down_now or not _has_ended(owner):
+                continue
+            if _tear_down(owner, file_system, settings, clock.now()):
+                started.append({"id": file_system.id, "execution_arn": owner})
+        except Exception as error:
+            # One file system's trouble must not keep the others; the round ends as an error all the same.
+            logger.exception("could not look after a file system", extra={"file_system": file_system.id})
+            failed.append(f"{file_system.id}: {error}")
+    metrics.add_metric(name="OrphansFound", unit=MetricUnit.Count, value=len(started))
+    if failed:
+        raise SweepFailed("; ".join(failed))
+    return {"started": started}
+
+
+def _owner(file_system: FileSystem, settings: Settings) -> str:
+    """The execution that asked for it, as its accepted plan says: the plan is written before anything is created."""
+    prefix = RunPrefix(file_system.tags[tags.JOB], file_system.tags[tags.RUN])
+    plan = Bucket(client("s3"), settings.bucket).read(prefix.plan)
+    if plan is None:
+        raise SweepFailed(f"its plan {prefix.plan} is not in S3, so nobody knows its execution")
+    return RunPlan.model_validate_json(plan.body).execution_arn
+
+
+def _has_ended(execution_arn: str) -> bool:
+    """An execution that is no longer on record has ended long ago."""
+    execution = executions.describe(client("stepfunctions"), execution_arn)
+    return execution is None or execution.ending is not None
+
+
+def _tear_down(execution_arn: str, file_system: FileSystem, settings: Settings, now: datetime) -> bool:
+    """False if one was started in this stretch of time already: its name is taken."""
+    pause = _TRY_KEPT_AGAIN if file_system.state == tags.State.KEPT else _TRY_AGAIN
+    stretch = int(now.timestamp() // pause.total_seconds())
+    return executions.start(
+        client("stepfunctions"),
+        settings.teardown_machine_arn,
+        name=f"sweep-{execution_digest(execution_arn)}-{stretch}",
+        document=json.dumps({"execution_arn": execution_arn}),
+    )

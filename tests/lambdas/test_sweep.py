@@ -1,0 +1,91 @@
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from contract.faults import parse_job
+from contract.plan import RunPlan
+from contract.tags import State
+from lambdas import sweep
+from lambdas.sense.exceptions import SweepFailed
+from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB_FILE, PREFIX, RUN, STARTED_AT, TEARDOWN, World
+
+
+@pytest.fixture
+def accepted(world: World) -> World:
+    plan = RunPlan(
+        run=RUN,
+        execution_arn=ARN,
+        started_at=STARTED_AT,
+        bucket=BUCKET,
+        prefix=PREFIX.root,
+        job=parse_job(JOB_FILE),
+        resume=None,
+    )
+    world.put(PREFIX.plan, plan.model_dump_json())
+    return world
+
+
+def _started(world: World) -> list[dict[str, Any]]:
+    started: list[dict[str, Any]] = world.ask(sweep, {})["started"]
+    return started
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "FAILED", "TIMED_OUT", "SUCCEEDED"])
+@pytest.mark.parametrize("lifecycle", ["CREATING", "AVAILABLE", "FAILED", "MISCONFIGURED"])
+def test_whatever_outlived_its_execution_is_torn_down(accepted: World, status: str, lifecycle: str) -> None:
+    accepted.scratch(lifecycle=lifecycle)
+    accepted.states.add(ARN, started_at=STARTED_AT, status=status)
+
+    assert _started(accepted) == [{"id": FILE_SYSTEM, "execution_arn": ARN}]
+    [teardown] = [one for one in accepted.states.executions.values() if one["stateMachineArn"] == TEARDOWN]
+    assert json.loads(teardown["input"]) == {"execution_arn": ARN}
+
+
+def test_what_its_execution_still_looks_after_is_left_alone(accepted: World) -> None:
+    accepted.scratch()
+    accepted.states.add(ARN, started_at=STARTED_AT, status="RUNNING")
+    assert _started(accepted) == []
+
+
+def test_an_execution_that_nobody_remembers_has_ended(accepted: World) -> None:
+    accepted.scratch()
+    assert len(_started(accepted)) == 1
+
+
+def test_where_a_teardown_is_at_work_no_second_one_is_started(accepted: World) -> None:
+    accepted.scratch()
+    accepted.states.add(ARN, started_at=STARTED_AT, status="ABORTED")
+    for name, arn in (("other", "arn:of:another"), ("rescue", ARN)):
+        execution = f"{TEARDOWN.replace(':stateMachine:', ':execution:')}:{name}"
+        accepted.states.add(execution, started_at=STARTED_AT, input=json.dumps({"execution_arn": arn}))
+    assert _started(accepted) == []
+
+
+@pytest.mark.parametrize(("state", "minutes"), [(State.IN_USE, 30), (State.KEPT, 6 * 60)])
+def test_a_teardown_that_ended_badly_is_tried_again_later(accepted: World, state: State, minutes: int) -> None:
+    accepted.scratch(state=state)
+    accepted.states.add(ARN, started_at=STARTED_AT, status="FAILED")
+    assert len(_started(accepted)) == 1
+    for one in accepted.states.executions.values():
+        one["status"] = "FAILED"
+
+    assert _started(accepted) == []
+    accepted.now += timedelta(minutes=minutes)
+    assert len(_started(accepted)) == 1
+
+
+def test_one_that_cannot_be_understood_does_not_keep_the_others(accepted: World) -> None:
+    accepted.scratch("fs-00000000000000001", job="unknown")
+    accepted.scratch()
+    accepted.states.add(ARN, started_at=STARTED_AT, status="ABORTED")
+
+    with pytest.raises(SweepFailed, match=r"fs-00000000000000001: its plan jobs/unknown/"):
+        _started(accepted)
+    assert any(one["stateMachineArn"] == TEARDOWN for one in accepted.states.executions.values())
+
+
+def test_another_deployments_file_systems_are_not_ours_to_sweep(accepted: World) -> None:
+    accepted.scratch(deployment="other")
+    assert _started(accepted) == []
