@@ -45,8 +45,6 @@ def environment_of(job: Job, settings: HookSettings) -> dict[str, str]:
         "HF_HOME": str(settings.scratch / "huggingface"),
         "XDG_CACHE_HOME": str(settings.scratch / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
-        # Without it, torchrun's workers share a store whose keys outlive them.
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         ENVIRONMENT_VARIABLE: settings.to_json(),
     }
     # Threads beyond the job's own CPUs would only wait for each other.
@@ -78,6 +76,8 @@ def _torchrun(job: Job, stop_seconds: int) -> list[str]:
         *(sys.executable, "-m", "training.torchrun"),
         "--standalone",
         f"--nproc-per-node={processes_of(job)}",
+        # Another attempt is another task. Restarted in place, workers would meet the keys of the earlier ones in
+        # torchrun's store; without restarts they share it, and need no port that could be taken in the meantime.
         "--max-restarts=0",
         # Its own countdown to SIGKILL must not end before ours.
         f"--shutdown-timeout={stop_seconds}",

@@ -66,7 +66,6 @@ def _torchrun(script: Path, out: Path) -> None:
             **os.environ,
             "PYTHONPATH": str(Path(manifest.__file__).parents[1]),
             "OMP_NUM_THREADS": "1",
-            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
