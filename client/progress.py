@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from client.history import Entered, Trouble
 from contract.events import AnyEvent, Evaluated, Failed, Finished, PassedOver, Resumed, Saved, Started, Step, Stopping
 from contract.ledger import Ledger
+from contract.paths import RESUME_LINK
+
+# Relative to the mount, as the trainer says it.
+_OF_AN_EARLIER_RUN = f"{RESUME_LINK.removeprefix('/')}/"
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Progress:
     loss: float | None
     last_saved_step: int | None
     last_verified_step: int | None
+    inherited_step: int | None = None
+    """What an earlier run had proven in S3, and this one began with."""
 
     @property
     def fraction(self) -> float:
@@ -40,12 +46,14 @@ class Progress:
     @property
     def steps_at_risk(self) -> int:
         """What would have to be trained again."""
-        return max(0, (self.step or 0) - (self.last_verified_step or 0))
+        return max(0, (self.step or 0) - max(self.last_verified_step or 0, self.inherited_step or 0))
 
 
 def progress_of(look: Look) -> Progress:
     steps = [event for event in look.events if isinstance(event, Step)]
-    resumed = [event.step for event in look.events if isinstance(event, Resumed)]
+    resumes = [event for event in look.events if isinstance(event, Resumed)]
+    resumed = [event.step for event in resumes]
+    inherited = [event.step for event in resumes if event.source.startswith(_OF_AN_EARLIER_RUN)]
     # After a restart an attempt counts from where it resumed: the last word counts, not the highest.
     last = steps[-1] if steps else None
     return Progress(
@@ -54,6 +62,7 @@ def progress_of(look: Look) -> Progress:
         loss=next((event.loss for event in reversed(steps) if event.loss is not None), None),
         last_saved_step=max((event.step for event in look.events if isinstance(event, Saved)), default=None),
         last_verified_step=look.ledger.last_verified_step if look.ledger else None,
+        inherited_step=max(inherited, default=None),
     )
 
 

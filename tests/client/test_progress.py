@@ -37,6 +37,13 @@ def test_only_what_is_proven_in_s3_is_no_longer_at_risk() -> None:
     assert (progress.last_saved_step, progress.last_verified_step, progress.steps_at_risk) == (40, 20, 35)
 
 
+@pytest.mark.parametrize(("source", "at_risk"), [("resume/checkpoint-40", 15), ("run/checkpoints/checkpoint-40", 55)])
+def test_what_an_earlier_run_had_proven_is_not_at_risk_in_this_one(source: str, at_risk: int) -> None:
+    resumed = Resumed(at=at(1), run=RUN, attempt=1, step=40, source=source)
+
+    assert progress_of(Look("RUNNING", events=[resumed, step(55, seconds=2)])).steps_at_risk == at_risk
+
+
 def test_steps_alone_are_no_sentence() -> None:
     assert sentence(step(10, seconds=1, loss=2.5)) is None
 
