@@ -22,9 +22,10 @@ class CannotOverlap(Exception):
 class Source:
     """Live memory whose bytes stand in the file from `offset` on. Holding the tensor keeps that memory alive."""
 
+    name: str
     offset: int
     address: int
-    bytes: int
+    size_bytes: int
     tensor: torch.Tensor
 
 
@@ -35,7 +36,7 @@ def _nothing_to_seal(content: memoryview) -> None:
 @dataclass(frozen=True)
 class Layout:
     name: str
-    bytes: int
+    size_bytes: int
     fixed: tuple[tuple[int, bytes], ...]
     """What is not copied from anywhere, and where it stands."""
     sources: tuple[Source, ...]
@@ -60,7 +61,7 @@ class Image:
         self._pages.reserve(size)
 
     def lay_out(self, layout: Layout) -> None:
-        self.reserve(layout.bytes)
+        self.reserve(layout.size_bytes)
         self._layout = layout
         for offset, content in layout.fixed:
             self._pages.view[offset : offset + len(content)] = content
@@ -69,19 +70,19 @@ class Image:
         """Copy live memory into the image. ctypes lets other threads run meanwhile, and uses none itself."""
         base = self._pages.address
         for source in sources:
-            ctypes.memmove(base + source.offset, source.address, source.bytes)
+            ctypes.memmove(base + source.offset, source.address, source.size_bytes)
 
     def seal(self) -> None:
         self.layout.seal(self.content)
 
     @property
     def content(self) -> memoryview:
-        return self._pages.view[: self.layout.bytes]
+        return self._pages.view[: self.layout.size_bytes]
 
     @property
     def whole_pages(self) -> memoryview:
         """The content, and what follows it up to the end of its last page."""
-        return self._pages.view[: Pages.round_up(self.layout.bytes)]
+        return self._pages.view[: Pages.round_up(self.layout.size_bytes)]
 
     def describe(self) -> File:
         """The manifest's line, from memory: whatever happens to the bytes from here on will show."""

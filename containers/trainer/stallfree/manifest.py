@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,12 +38,13 @@ class Manifest:
         return sum(file.bytes for file in self.files)
 
 
-def write(folder: Path, step: int) -> Manifest:
-    """Describe everything in the folder. To be called when nothing more will be written there."""
-    files = tuple(
-        File(path=name, bytes=(folder / name).stat().st_size, crc64nvme=checksum(folder / name))
-        for name in _names_in(folder)
-    )
+def write(folder: Path, step: int, described: Sequence[File] = ()) -> Manifest:
+    """Describe everything in the folder. To be called when nothing more will be written there.
+
+    What is described already is not read again: its checksum is that of the bytes as they were in memory.
+    """
+    known = {file.path: file for file in described}
+    files = tuple(known.get(name) or _describe(folder, name) for name in _names_in(folder))
     committed_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     content = {"version": 1, "step": step, "committed_at": committed_at, "files": [asdict(file) for file in files]}
     path = folder / NAME
@@ -103,6 +105,10 @@ def checksum(path: Path) -> str:
         while block := file.read(_BLOCK_BYTES):
             value = crc64nvme(block, value)
     return base64.b64encode(value.to_bytes(8, "big")).decode()
+
+
+def _describe(folder: Path, name: str) -> File:
+    return File(path=name, bytes=(folder / name).stat().st_size, crc64nvme=checksum(folder / name))
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -18,6 +18,10 @@ class Ranks:
         self._group = dist.new_group(backend="gloo") if self._several else None
         self.is_first = not self._several or dist.get_rank() == 0
 
+    @property
+    def is_alone(self) -> bool:
+        return not self._several
+
     def any(self, *flags: bool) -> list[bool]:
         """Each flag is true for all if it is true for one. Clocks and signals differ between processes."""
         if not self._several:

@@ -47,7 +47,7 @@ def layout_of(name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[
     sources, at = [], start
     for key in order:
         tensor = tensors[key]
-        sources.append(Source(offset=at, address=tensor.data_ptr(), bytes=tensor.nbytes, tensor=tensor))
+        sources.append(Source(name=key, offset=at, address=tensor.data_ptr(), size_bytes=tensor.nbytes, tensor=tensor))
         at += tensor.nbytes
     fixed = ((0, len(text).to_bytes(8, "little") + text),)
-    return Layout(name=name, bytes=at, fixed=fixed, sources=tuple(sources))
+    return Layout(name=name, size_bytes=at, fixed=fixed, sources=tuple(sources))

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from transformers import Trainer
 
-from stallfree.events import Removed, Saved, Sink
+from stallfree.events import Sink
 from stallfree.manifest import Manifest
+from stallfree.publish import Publisher, best_of
 from stallfree.ranks import Ranks
-from stallfree.rotation import to_remove
 from stallfree.store import Store
 from stallfree.trainer_files import write_checkpoint
 
@@ -30,8 +30,14 @@ class Saver(Protocol):
     def before_update(self) -> None:
         """The optimizer is about to change the weights: whatever still needs the old ones takes them now."""
 
+    def after_update(self) -> None:
+        """The optimizer has changed the weights, and nothing else was done since."""
+
     def drain(self) -> None:
         """Return when everything that was begun is durable; raise what went wrong."""
+
+    def close(self) -> None:
+        """Training is over, well or not: finish what was begun, and give back what was taken."""
 
 
 class MakeSaver(Protocol):
@@ -55,8 +61,7 @@ class PlainSaver:
         self._trainers_own_save = trainer._save_checkpoint
         self._store = store
         self._ranks = ranks
-        self._keep = keep
-        self._sink = sink
+        self._publisher = Publisher(store=store, keep=keep, sink=sink)
         self._clock = clock
 
     def save(self) -> None:
@@ -65,14 +70,21 @@ class PlainSaver:
         manifest = self._write_and_commit(step)
         seconds = self._clock() - began
         if manifest is not None:
-            self._announce(manifest, seconds)
-            self._rotate(step)
+            self._publisher.committed(
+                manifest, stall_seconds=seconds, durable_seconds=seconds, protected=best_of(self._trainer)
+            )
 
     def before_update(self) -> None:
         """Nothing is left to take: `save` returns when all is written."""
 
+    def after_update(self) -> None:
+        """Nothing to get ready."""
+
     def drain(self) -> None:
         """Nothing is under way: `save` returns when all is durable."""
+
+    def close(self) -> None:
+        """Nothing was taken."""
 
     def _write_and_commit(self, step: int) -> Manifest | None:
         try:
@@ -88,24 +100,3 @@ class PlainSaver:
             if self._ranks.is_first:
                 self._store.discard(step)
             raise SaveFailed(step, error) from error
-
-    def _announce(self, manifest: Manifest, seconds: float) -> None:
-        self._sink(
-            Saved(
-                step=manifest.step,
-                path=str(self._store.path(manifest.step)),
-                files=len(manifest.files),
-                bytes=manifest.total_bytes,
-                stall_seconds=seconds,
-                durable_seconds=seconds,
-                manifest_crc64nvme=manifest.crc64nvme,
-            )
-        )
-
-    def _rotate(self, newest: int) -> None:
-        best = self._trainer.state.best_global_step
-        protected = {best} if self._trainer.state.best_model_checkpoint and best else set()
-        for step in to_remove(self._store.steps(), newest=newest, keep=self._keep, protected=protected):
-            # Said before it is done: a reader that misses a step must be able to know why.
-            self._sink(Removed(step))
-            self._store.remove(step)

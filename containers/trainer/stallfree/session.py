@@ -48,6 +48,7 @@ class Session:
             with self._stop.listening():
                 yield
         finally:
+            self._saver.close()
             trainer.args.save_total_limit = limit
             unshadow(trainer, "_save_checkpoint", "_run_epoch", *loads)
 
@@ -66,6 +67,7 @@ class Session:
         self._saver.before_update()
 
     def step_done(self, state: TrainerState, control: TrainerControl) -> None:
+        self._saver.after_update()
         due = self._cadence is not None and self._cadence.is_due(state.global_step)
         self._stopping, due = self._ranks.any(self._stop.asked, due)
         # Owed until it is done: an evaluation in between may take the order to save away again.

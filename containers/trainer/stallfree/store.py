@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from stallfree import manifest
@@ -46,12 +47,12 @@ class Store:
         folder.mkdir()
         return folder
 
-    def commit(self, step: int) -> manifest.Manifest:
+    def commit(self, step: int, described: Sequence[manifest.File] = ()) -> manifest.Manifest:
         """Turn what was staged into the checkpoint of its step. It is durable when this returns."""
         staged, final = self.staging / f"checkpoint-{step}", self.checkpoints / f"checkpoint-{step}"
         flush_tree(staged)
         # Manifest last: a reader that finds it finds everything it lists.
-        written = manifest.write(staged, step)
+        written = manifest.write(staged, step, described)
         flush(staged)
         if final.exists():
             self._replace(staged, final, step)

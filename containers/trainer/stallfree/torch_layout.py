@@ -31,14 +31,14 @@ _64_BITS = (1 << 64) - 1
 class _Record:
     name: str
     offset: int
-    bytes: int
+    size_bytes: int
     crc32: int
     central: int
     """Where its entry in the archive's directory begins."""
 
     @property
     def end(self) -> int:
-        return self.offset + self.bytes
+        return self.offset + self.size_bytes
 
     @property
     def is_tensor(self) -> bool:
@@ -72,7 +72,7 @@ def _noting(tensors: list[torch.Tensor]) -> Any:
 def _read_skeleton(path: Path, tensors: list[torch.Tensor]) -> Layout:
     records = _records(path)
     holes = [record for record in records if record.is_tensor]
-    if [hole.bytes for hole in holes] != [tensor.untyped_storage().nbytes() for tensor in tensors]:
+    if [hole.size_bytes for hole in holes] != [tensor.untyped_storage().nbytes() for tensor in tensors]:
         raise CannotOverlap("the optimizer keeps its state in something other than plain tensors")
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -81,10 +81,16 @@ def _read_skeleton(path: Path, tensors: list[torch.Tensor]) -> Layout:
             (begin, os.pread(file.fileno(), end - begin, begin)) for begin, end in zip(begins, ends, strict=True)
         )
     sources = tuple(
-        Source(offset=hole.offset, address=tensor.untyped_storage().data_ptr(), bytes=hole.bytes, tensor=tensor)
+        Source(
+            name=hole.name,
+            offset=hole.offset,
+            address=tensor.untyped_storage().data_ptr(),
+            size_bytes=hole.size_bytes,
+            tensor=tensor,
+        )
         for hole, tensor in zip(holes, tensors, strict=True)
     )
-    return Layout(name=path.name, bytes=total, fixed=fixed, sources=sources, seal=_sealing(records))
+    return Layout(name=path.name, size_bytes=total, fixed=fixed, sources=sources, seal=_sealing(records))
 
 
 def _records(path: Path) -> list[_Record]:
@@ -98,7 +104,7 @@ def _records(path: Path) -> list[_Record]:
             record = _Record(
                 name=entry.filename.split("/", 1)[1],
                 offset=entry.header_offset + _LOCAL_HEADER_BYTES + names,
-                bytes=entry.file_size,
+                size_bytes=entry.file_size,
                 crc32=entry.CRC,
                 central=central,
             )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from transformers import Trainer, TrainerCallback
+from transformers import Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 
 from stallfree.store import Store
@@ -22,14 +22,14 @@ def trainer_calling(callback: TrainerCallback) -> Trainer:
     raise RuntimeError("This callback was called by something other than a transformers.Trainer.")
 
 
-def shadow(trainer: Trainer, method: str, replacement: Callable[..., Any]) -> None:
+def shadow(owner: Trainer | TrainerState, method: str, replacement: Callable[..., Any]) -> None:
     """Put something in a method's place, on this one instance. Taken away again by `unshadow`."""
-    trainer.__dict__[method] = replacement
+    owner.__dict__[method] = replacement
 
 
-def unshadow(trainer: Trainer, *methods: str) -> None:
+def unshadow(owner: Trainer | TrainerState, *methods: str) -> None:
     for method in methods:
-        trainer.__dict__.pop(method, None)
+        owner.__dict__.pop(method, None)
 
 
 def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:

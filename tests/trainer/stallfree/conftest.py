@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from stallfree.callback import Stallfree
+from stallfree.overlapped import OverlappedSaver
+from stallfree.saver import MakeSaver, PlainSaver
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
 
 
@@ -59,3 +62,11 @@ def make_trainer(tmp_path: Path) -> MakeTrainer:
         )
 
     return make
+
+
+@pytest.fixture(params=[PlainSaver, OverlappedSaver], ids=["plain", "overlapped"])
+def each_saver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MakeSaver:
+    """The test runs once with every way of saving as the callback's default."""
+    defaults: dict[str, object] = Stallfree.__init__.__kwdefaults__  # type: ignore[assignment]  # it has some
+    monkeypatch.setitem(defaults, "make_saver", request.param)
+    return request.param  # type: ignore[no-any-return]

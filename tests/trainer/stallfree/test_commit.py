@@ -1,17 +1,14 @@
 """The commit protocol, killed at every line, and what it leaves on the disk."""
 
 import os
-import signal
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from stallfree import manifest, store
 from stallfree.reading import newest_whole
 from stallfree.store import Store
+
+from tests.trainer.stallfree.killing import kill_everywhere
 
 
 @pytest.fixture
@@ -27,42 +24,6 @@ def save(folders: Store, step: int, content: str = "weights") -> None:
     (staged / "deep").mkdir()
     (staged / "deep" / "optimizer.pt").write_text(f"{content} moments of {step}")
     folders.commit(step)
-
-
-def killed_at(line: int, work: Callable[[], None]) -> bool:
-    """Run the work in a process of its own that dies before the given line of stallfree. False: it was done before."""
-    child = os.fork()
-    if child == 0:
-        _die_at(line)
-        work()
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
-def _die_at(line: int) -> None:
-    lines_left = line
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal lines_left
-        if "stallfree" not in frame.f_code.co_filename:
-            return None
-        if event == "line":
-            lines_left -= 1
-            if lines_left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return trace
-
-    sys.settrace(trace)
-
-
-def kill_everywhere(work: Callable[[], None], check: Callable[[], None]) -> int:
-    """Kill the work before each of its lines in turn, and check what is left. How many lines it has."""
-    line = 1
-    while killed_at(line, work):
-        check()
-        line += 1
-    return line - 1
 
 
 def content_of(path: Path) -> tuple[str, str]:

@@ -17,6 +17,8 @@ from stallfree.resume import NothingWhole
 from stallfree.saver import SaveFailed
 from transformers import GPT2LMHeadModel, Trainer, TrainerCallback
 
+pytestmark = pytest.mark.usefixtures("each_saver")
+
 
 class Crash(Exception):
     """Stands for anything that ends training between two saves."""

@@ -10,6 +10,8 @@ from stallfree.callback import Stallfree
 from stallfree.weights import WeightsDoNotFit
 from transformers import Trainer, TrainerCallback, TrainingArguments, ViTConfig, ViTForImageClassification
 
+pytestmark = pytest.mark.usefixtures("each_saver")
+
 
 class Pictures(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
     def __len__(self) -> int:
