@@ -31,9 +31,12 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 
 # ---- figures: each prints a table and writes build/figures/<name>.json
 
-.PHONY: bench-cost
+.PHONY: bench-cost bench-checkpoint
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) benchmarks.run_cost
+
+bench-checkpoint: .venv/.local ## what a checkpoint costs training (four minutes, on an otherwise idle machine)
+	@PYTHONPATH=containers/trainer $(IN_VENV) benchmarks.checkpoint
 
 # ---- the gate: all of it passes before every commit
 

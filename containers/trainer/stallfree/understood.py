@@ -10,6 +10,8 @@ from transformers import PreTrainedModel, Trainer
 from stallfree.image import CannotOverlap
 from stallfree.ranks import Ranks
 
+# At most: its name, its headers, and what is skipped to align it.
+_BYTES_ABOUT_A_TENSOR = 1024
 _OUR_PART = ("_save_checkpoint", "save_model", "_save", "_save_optimizer_and_scheduler")
 
 
@@ -41,7 +43,7 @@ def check(trainer: Trainer, ranks: Ranks) -> None:
 
 
 def plain_bytes(state: Any) -> int:
-    """The size of all tensors in a state, or CannotOverlap if they are not plain memory of this host."""
+    """The room that a state takes in a file, or CannotOverlap if its tensors are not plain memory of this host."""
     storages: dict[int, int] = {}
     for tensor in _tensors_in(state):
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
@@ -49,7 +51,7 @@ def plain_bytes(state: Any) -> int:
         if tensor.device.type != "cpu":
             raise CannotOverlap(f"its state is on {tensor.device}, and only the CPU's memory is overlapped so far")
         storage = tensor.untyped_storage()
-        storages[storage._cdata] = storage.nbytes()
+        storages[storage._cdata] = storage.nbytes() + _BYTES_ABOUT_A_TENSOR
     return sum(storages.values())
 
 
