@@ -26,7 +26,8 @@ class Stallfree(TrainerCallback):
 
     cadence: instead of the Trainer's own save_strategy. keep: instead of its save_total_limit.
     resume_from: folders of checkpoints to look into besides our own. always_resume: also if the script does not ask.
-    resume_at_least: refuse to begin below this step.
+    resume_at_least: refuse to begin below this step. make_saver: OverlappedSaver lets training go on while a checkpoint
+    is copied and written, for one copy of the state in memory.
     """
 
     def __init__(

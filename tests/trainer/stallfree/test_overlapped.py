@@ -174,12 +174,20 @@ def test_weights_that_every_forward_pass_changes_are_those_of_the_step_that_is_s
 
 
 def test_a_weight_that_changes_under_a_copy_makes_no_checkpoint_and_is_expected_from_then_on(
-    make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture
+    make_trainer: Any, out: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    has_changed, write = threading.Event(), direct.write_durably
+
     def change(**objects: Any) -> None:
         with torch.no_grad():
             objects["model"].transformer.ln_f.bias.add_(1)
+        has_changed.set()
 
+    def write_then(*args: Any) -> None:
+        assert has_changed.wait(60)
+        write(*args)
+
+    monkeypatch.setattr(direct, "write_durably", write_then)
     noting = Noting()
     make_trainer(fast(cadence=EverySteps(5)), noting, At("on_step_begin", {5, 10}, change)).train()
     noting.assert_saved(out, 10, 15, 20, 24)

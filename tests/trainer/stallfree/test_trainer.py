@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -261,11 +262,14 @@ def test_a_disk_that_fills_during_a_save_leaves_the_older_ones_and_says_so(
 ) -> None:
     """A limit on the size of files stands for the full disk: writing fails in the middle of one."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    first_is_durable = threading.Event()
 
     def fill_the_disk() -> None:
+        assert first_is_durable.wait(60)
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
 
-    trainer = make_trainer(Stallfree(cadence=EverySteps(5)), At("on_step_begin", 9, fill_the_disk))
+    saves = Stallfree(cadence=EverySteps(5), sink=lambda event: first_is_durable.set())
+    trainer = make_trainer(saves, At("on_step_begin", 9, fill_the_disk))
     try:
         with pytest.raises(SaveFailed, match="step 10 could not be saved; older ones are untouched"):
             trainer.train()
