@@ -36,7 +36,7 @@ bench-cost: .venv/.local node_modules/.ready ## what one run costs in state tran
 	@$(IN_VENV) benchmarks.run_cost
 
 bench-checkpoint: .venv/.local ## what a checkpoint costs training (four minutes, on an otherwise idle machine)
-	@PYTHONPATH=containers/trainer $(IN_VENV) benchmarks.checkpoint
+	@PYTHONPATH=containers/trainer/stallfree $(IN_VENV) benchmarks.checkpoint
 
 # ---- the gate: all of it passes before every commit
 
@@ -59,7 +59,7 @@ tests: .venv/.check node_modules/.ready ## every test in one go: unit, synth and
 	@$(IN_VENV) pytest
 
 unit: .venv/.check node_modules/.ready ## the quick tests only
-	@$(IN_VENV) pytest tests --ignore=tests/stacks --ignore=tests/workflow
+	@$(IN_VENV) pytest --ignore=tests/stacks --ignore=tests/workflow
 
 synth: .venv/.check node_modules/.ready ## the templates, the state machines and the grants
 	@$(IN_VENV) pytest tests/stacks

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 import transformers
 from rich.console import Console
-from stallfree.direct import write_durably
-from stallfree.pages import Pages
+from stallfree.saving.direct import write_durably
+from stallfree.saving.pages import Pages
 
 from benchmarks.checkpoint_training import SAVES, STEPS_PER_SAVE
 from benchmarks.figures import FOLDER, Figure, publish
@@ -57,7 +57,7 @@ def _train(way: str) -> dict[str, Any]:
     subprocess.run(
         [sys.executable, "-m", "benchmarks.checkpoint_training", way, str(folder)],
         cwd=_REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(_REPOSITORY / "containers" / "trainer"), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY / "containers/trainer/stallfree"), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=True,

@@ -16,8 +16,8 @@ import torch
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.events import Event, Saved
-from stallfree.overlapped import OverlappedSaver
-from stallfree.saver import MakeSaver, PlainSaver
+from stallfree.saving.overlapped import OverlappedSaver
+from stallfree.saving.saver import MakeSaver, PlainSaver
 from stallfree.trainer_files import shadow
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
 

@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+import stallfree
+
 import contract
 import training
 from contract.job import Job
@@ -32,7 +34,7 @@ def processes_of(job: Job) -> int:
 
 def environment_of(job: Job, settings: HookSettings) -> dict[str, str]:
     """The task's own, and with it: our hook in every Python, and caches on the local disk, not on the mount."""
-    paths = [str(_HOOK), *(str(Path(package.__path__[0]).parent) for package in (training, contract))]
+    paths = [str(_HOOK), *(str(Path(package.__path__[0]).parent) for package in (training, stallfree, contract))]
     if inherited := os.environ.get("PYTHONPATH"):
         paths.append(inherited)
     environment = {

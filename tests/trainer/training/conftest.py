@@ -114,7 +114,7 @@ class Scratch:
             env={
                 **os.environ,
                 "PATH": f"{STAND_INS}:{os.environ['PATH']}",
-                "PYTHONPATH": f"{ROOT / 'containers' / 'trainer'}:{ROOT}",
+                "PYTHONPATH": f"{ROOT / 'containers/trainer'}:{ROOT / 'containers/trainer/stallfree'}:{ROOT}",
                 "TMPDIR": str(self.home / "tmp"),
                 "BELAY_LOCAL_FILE_SYSTEMS": str(self.home / "file-systems"),
                 "BELAY_MOUNT_POINT": str(mount_point),

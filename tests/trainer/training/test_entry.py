@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from stallfree import manifest
-from stallfree.reading import newest_whole
+from stallfree.checkpoint import manifest
+from stallfree.checkpoint.reading import newest_whole
 from training.processes import descendants
 from transformers import AutoModelForImageClassification
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers.trainer
-from stallfree.resume import NothingWhole
+from stallfree.loading.resume import NothingWhole
 from training.hook.belay_hook.settings import ENVIRONMENT_VARIABLE, HookSettings
 from training.hook.belay_hook.trainer_callback import BelayCheckpoints
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments

@@ -1,0 +1,133 @@
+"""The one line that makes an unmodified Trainer save, resume and stop safely."""
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from stallfree.cadence import Cadence
+from stallfree.checkpoint.store import Store
+from stallfree.events import Event, Sink
+from stallfree.loading.resume import choose
+from stallfree.ranks import Ranks
+from stallfree.saving.saver import MakeSaver, PlainSaver
+from stallfree.session import Session
+from stallfree.trainer_files import shadow, trainer_calling
+
+
+def _tell_nobody(event: Event) -> None:
+    pass
+
+
+class Stallfree(TrainerCallback):
+    """`Trainer(..., callbacks=[Stallfree()])`. Without arguments, where and when to save is as the Trainer was told.
+
+    cadence: instead of the Trainer's own save_strategy. keep: instead of its save_total_limit.
+    resume_from: folders of checkpoints to look into besides our own. always_resume: also if the script does not ask.
+    resume_at_least: refuse to begin below this step. make_saver: OverlappedSaver lets training go on while a checkpoint
+    is copied and written, for one copy of the state in memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoints: Path | None = None,
+        staging: Path | None = None,
+        cadence: Cadence | None = None,
+        keep: int | None = None,
+        resume_from: Sequence[Path] = (),
+        resume_at_least: int = 0,
+        always_resume: bool = False,
+        sink: Sink = _tell_nobody,
+        make_saver: MakeSaver = PlainSaver,
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._staging = staging
+        self._cadence = cadence
+        self._keep = keep
+        self._resume_from = list(resume_from)
+        self._resume_at_least = resume_at_least
+        self._always_resume = always_resume
+        self._sink = sink
+        self._make_saver = make_saver
+        self._installed = False
+        self._session: Session | None = None
+
+    def applies_to(self, trial: Any) -> bool:
+        """A hyperparameter search trains many models: their checkpoints are not one line of steps."""
+        return trial is None
+
+    def on_init_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        trainer = trainer_calling(self)
+        self._installed = True
+        shadow(trainer, "train", functools.partial(self._train, trainer, trainer.train))
+
+    def _train(
+        self,
+        trainer: Trainer,
+        trainers_own_train: Callable[..., Any],
+        resume_from_checkpoint: str | bool | None = None,
+        trial: Any = None,
+        *args: Any,
+        **named: Any,
+    ) -> Any:
+        if not self.applies_to(trial):
+            return trainers_own_train(resume_from_checkpoint, trial, *args, **named)
+        ranks, store = Ranks(), self._store_for(trainer)
+        ranks.from_first(store.open)
+        resumed = ranks.from_first(functools.partial(self._choose, resume_from_checkpoint, store))
+        keep = self._keep if self._keep is not None else trainer.args.save_total_limit
+        saver = self._make_saver(trainer=trainer, store=store, ranks=ranks, keep=keep, sink=self._sink)
+        self._session = Session(
+            trainer=trainer, store=store, saver=saver, ranks=ranks, cadence=self._cadence, resumed=resumed
+        )
+        try:
+            with self._session.attached():
+                return trainers_own_train(str(resumed) if resumed else None, trial, *args, **named)
+        finally:
+            self._session = None
+
+    def _store_for(self, trainer: Trainer) -> Store:
+        checkpoints = self._checkpoints or Path(str(trainer.args.output_dir))
+        return Store(checkpoints=checkpoints, staging=self._staging or checkpoints / ".staging")
+
+    def _choose(self, asked: str | bool | None, store: Store) -> Path | None:
+        return choose(
+            asked,
+            folders=[store.checkpoints, *self._resume_from],
+            always=self._always_resume,
+            at_least=self._resume_at_least,
+            sink=self._sink,
+        )
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if not self._installed:
+            raise RuntimeError("Give this callback to the Trainer's `callbacks=`: added later, it cannot see a resume.")
+        if self._session:
+            self._session.begin(state, control)
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if self._session:
+            self._session.before_update()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self._session:
+            self._session.step_done(state, control)
+
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self._session:
+            self._session.epoch_done(control)
+
+    def on_prediction_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if self._session:
+            self._session.batch_evaluated()
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **event: Any) -> None:
+        if self._session and "train_runtime" in event["logs"]:
+            self._session.all_trained()

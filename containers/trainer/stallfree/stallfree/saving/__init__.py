@@ -1,0 +1,1 @@
+"""From the Trainer to the disk: savers, and what the overlapped one is made of."""

@@ -1,0 +1,37 @@
+"""One save on its way from the live tensors to the disk."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from stallfree.saving.parts import Moment
+
+
+@dataclass
+class Flight:
+    step: int
+    began: float
+    moment: Moment
+    protected: set[int]
+    taken: set[int]
+    """Places of the weights that were copied before training went on."""
+    moved: Callable[[], set[int]]
+    """Places of the weights that have changed since the save, until the optimizer changes them all."""
+    stall_seconds: float = 0.0
+    copied: threading.Event = field(default_factory=threading.Event)
+    landed: Future[None] | None = None
+    _moved_before_update: set[int] | None = None
+
+    def release(self, moved: set[int]) -> None:
+        """The optimizer goes on next: what moved until now is what can have spoiled the copy."""
+        if self._moved_before_update is None:
+            self._moved_before_update = moved
+
+    def spoiled(self) -> set[int]:
+        """Weights that changed while they were, or may have been, copied."""
+        moved = self.moved()
+        # In this order: an update that begins between the two lines has released the flight before it.
+        if self._moved_before_update is not None:
+            moved = self._moved_before_update
+        return moved - self.taken

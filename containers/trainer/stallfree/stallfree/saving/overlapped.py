@@ -1,0 +1,201 @@
+"""Saving while training goes on: a copy during the next forward and backward pass, then direct writes."""
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from transformers import Trainer
+
+from stallfree.checkpoint.manifest import Manifest
+from stallfree.checkpoint.store import Store
+from stallfree.events import Sink
+from stallfree.ranks import Ranks
+from stallfree.saving import direct, understood
+from stallfree.saving.flight import Flight
+from stallfree.saving.ground import Ground, optimizer_bytes_of
+from stallfree.saving.image import CannotOverlap, Image
+from stallfree.saving.pages import available_bytes
+from stallfree.saving.parts import take_model_apart, write_small_files
+from stallfree.saving.publish import Publisher, best_of
+from stallfree.saving.saver import PlainSaver, SaveFailed
+
+logger = logging.getLogger(__name__)
+
+_SHARE_OF_SPARE_MEMORY = 0.9
+_WRITERS = 2
+
+
+class OverlappedSaver:
+    """One copy of the state, kept in memory as the files that it is to become.
+
+    A save waits for the one before it, so there is never more than one copy, nor a queue. What cannot be laid out
+    is saved by the PlainSaver, with one warning that says why.
+    """
+
+    def __init__(
+        self,
+        *,
+        trainer: Trainer,
+        store: Store,
+        ranks: Ranks,
+        keep: int | None,
+        sink: Sink,
+        clock: Callable[[], float] = time.perf_counter,
+        spare_bytes: Callable[[], int] = available_bytes,
+    ) -> None:
+        self._plain = PlainSaver(trainer=trainer, store=store, ranks=ranks, keep=keep, sink=sink, clock=clock)
+        self._trainer = trainer
+        self._trainers_own_save = trainer._save_checkpoint
+        self._store = store
+        self._ranks = ranks
+        self._publisher = Publisher(store=store, keep=keep, sink=sink)
+        self._clock = clock
+        self._spare_bytes = spare_bytes
+        self._is_plain = False
+        self._ground: Ground | None = None
+        self._flight: Flight | None = None
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="stallfree")
+        # One more than write: the checksums.
+        self._helpers = ThreadPoolExecutor(_WRITERS + 1, thread_name_prefix="stallfree-helper")
+
+    def save(self) -> None:
+        began = self._clock()
+        self.drain()
+        ground = self._current_ground()
+        if ground is None:
+            self._plain.save()
+        else:
+            self._begin(ground, began)
+
+    def before_update(self) -> None:
+        ground, flight = self._ground, self._flight
+        if ground is None:
+            return
+        moved = ground.watch.moved()
+        if flight is not None:
+            flight.release(moved)
+            began = self._clock()
+            flight.copied.wait()
+            flight.stall_seconds += self._clock() - began
+            if flight.landed is not None and flight.landed.done():
+                self.drain()
+        ground.learn(moved)
+        ground.was_watched = True
+
+    def after_update(self) -> None:
+        if self._ground is None and not self._is_plain:
+            self._prepare()
+        if self._ground is not None:
+            self._ground.watch.note()
+
+    def drain(self) -> None:
+        flight, self._flight = self._flight, None
+        if flight is not None and flight.landed is not None:
+            flight.landed.result()
+
+    def close(self) -> None:
+        try:
+            self.drain()
+        except Exception:
+            # Training ends for a reason of its own, or `drain` was not asked: this must not take its place.
+            logger.exception("The last checkpoint that was begun was not saved.")
+        self._worker.shutdown()
+        self._helpers.shutdown()
+        self._ground = None
+
+    # ---- getting ready
+
+    def _current_ground(self) -> Ground | None:
+        """Where to copy to, laid out anew if the state is no longer what it was."""
+        if not self._is_plain and (self._ground is None or not self._ground.still_fits(self._trainer)):
+            self._prepare()
+        if self._ground is not None:
+            try:
+                self._ground.ready.result()
+            except (OSError, MemoryError) as error:
+                self._go_plain(f"memory was refused: {error}")
+        return self._ground
+
+    def _prepare(self) -> None:
+        # The memory of an earlier layout is given back before more is asked for.
+        self._ground = None
+        try:
+            self._ground = self._laid_out()
+        except CannotOverlap as reason:
+            self._go_plain(str(reason))
+        except Exception as error:
+            logger.exception("Laying out the checkpoint failed.")
+            self._go_plain(repr(error))
+
+    def _laid_out(self) -> Ground:
+        understood.check(self._trainer, self._ranks)
+        model = take_model_apart(self._trainer)
+        optimizer_bytes = optimizer_bytes_of(self._trainer)
+        needed, spare = sum(layout.size_bytes for layout in model.layouts) + optimizer_bytes, self._spare_bytes()
+        if needed > spare * _SHARE_OF_SPARE_MEMORY:
+            raise CannotOverlap(f"a copy of its state takes {needed} bytes of memory, and {spare} are to be had")
+        ground = Ground(model, optimizer_bytes)
+        ground.ready = self._worker.submit(ground.take_memory)
+        return ground
+
+    def _go_plain(self, reason: str) -> None:
+        self._is_plain = True
+        self._ground = None
+        if self._ranks.is_first:
+            logger.warning("Checkpoints are written while training waits: %s.", reason)
+
+    # ---- one save
+
+    def _begin(self, ground: Ground, began: float) -> None:
+        step = self._trainer.state.global_step
+        ground.learn(ground.watch.moved())
+        try:
+            self._store.stage(step)
+            moment = write_small_files(self._trainer, self._trainers_own_save, self._store)
+        except Exception as error:
+            self._store.discard(step)
+            raise SaveFailed(step, error) from error
+        taken = ground.take_restless()
+        ground.watch.note()
+        flight = Flight(step, began, moment, best_of(self._trainer), taken, moved=ground.watch.moved)
+        flight.stall_seconds = self._clock() - began
+        flight.landed = self._worker.submit(self._fly, flight, ground)
+        self._flight = flight
+
+    def _fly(self, flight: Flight, ground: Ground) -> None:
+        try:
+            try:
+                images = ground.copy(flight)
+            finally:
+                flight.copied.set()
+            staged = self._store.staging / f"checkpoint-{flight.step}"
+            ground.write_static(staged)
+            flight.moment.write_state(staged)
+            manifest = self._write_and_commit(flight, ground, images, staged)
+        except Exception as error:
+            self._store.discard(flight.step)
+            raise SaveFailed(flight.step, error) from error
+        if manifest is not None:
+            self._publisher.committed(
+                manifest,
+                stall_seconds=flight.stall_seconds,
+                durable_seconds=self._clock() - flight.began,
+                protected=flight.protected,
+            )
+
+    def _write_and_commit(self, flight: Flight, ground: Ground, images: list[Image], staged: Path) -> Manifest | None:
+        sealed = [self._helpers.submit(image.seal) for image in images]
+        described = []
+        for image, seal in zip(images, sealed, strict=True):
+            seal.result()
+            described.append(self._helpers.submit(image.describe))
+            direct.write_durably(staged / image.layout.name, image.whole_pages, image.layout.size_bytes, self._helpers)
+        if spoiled := flight.spoiled():
+            # Half of two moments: no checkpoint. From the next save on they are copied before training goes on.
+            self._store.discard(flight.step)
+            names = ", ".join(ground.names(spoiled))
+            logger.warning("Step %s is not saved: %s changed before the optimizer's step.", flight.step, names)
+            return None
+        return self._store.commit(flight.step, [file.result() for file in described])

@@ -1,0 +1,42 @@
+"""What follows a commit: the event that tells of it, and the rotation that it makes room for."""
+
+from collections.abc import Collection
+
+from transformers import Trainer
+
+from stallfree.checkpoint.manifest import Manifest
+from stallfree.checkpoint.rotation import to_remove
+from stallfree.checkpoint.store import Store
+from stallfree.events import Removed, Saved, Sink
+
+
+def best_of(trainer: Trainer) -> set[int]:
+    """The step that rotation must leave alone, if the Trainer has found a best one."""
+    best = trainer.state.best_global_step
+    return {best} if trainer.state.best_model_checkpoint and best else set()
+
+
+class Publisher:
+    def __init__(self, *, store: Store, keep: int | None, sink: Sink) -> None:
+        self._store = store
+        self._keep = keep
+        self._sink = sink
+
+    def committed(
+        self, manifest: Manifest, *, stall_seconds: float, durable_seconds: float, protected: Collection[int]
+    ) -> None:
+        self._sink(
+            Saved(
+                step=manifest.step,
+                path=str(self._store.path(manifest.step)),
+                files=len(manifest.files),
+                bytes=manifest.total_bytes,
+                stall_seconds=stall_seconds,
+                durable_seconds=durable_seconds,
+                manifest_crc64nvme=manifest.crc64nvme,
+            )
+        )
+        for step in to_remove(self._store.steps(), newest=manifest.step, keep=self._keep, protected=protected):
+            # Said before it is done: a reader that misses a step must be able to know why.
+            self._sink(Removed(step))
+            self._store.remove(step)

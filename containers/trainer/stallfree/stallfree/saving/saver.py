@@ -1,0 +1,102 @@
+"""How a checkpoint gets from the Trainer to the disk. The one place to change for another way of saving."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from transformers import Trainer
+
+from stallfree.checkpoint.manifest import Manifest
+from stallfree.checkpoint.store import Store
+from stallfree.events import Sink
+from stallfree.ranks import Ranks
+from stallfree.saving.publish import Publisher, best_of
+from stallfree.trainer_files import write_checkpoint
+
+
+class SaveFailed(Exception):
+    """A checkpoint could not be written. The ones before it are untouched."""
+
+    def __init__(self, step: int, error: BaseException) -> None:
+        super().__init__(f"The checkpoint of step {step} could not be saved; older ones are untouched: {error}")
+
+
+class Saver(Protocol):
+    """What training needs of a way of saving. All processes of a training call it at the same steps."""
+
+    def save(self) -> None:
+        """Begin to save the current step. Training goes on when this returns."""
+
+    def before_update(self) -> None:
+        """The optimizer is about to change the weights: whatever still needs the old ones takes them now."""
+
+    def after_update(self) -> None:
+        """The optimizer has changed the weights, and nothing else was done since."""
+
+    def drain(self) -> None:
+        """Return when everything that was begun is durable; raise what went wrong."""
+
+    def close(self) -> None:
+        """Training is over, well or not: finish what was begun, and give back what was taken."""
+
+
+class MakeSaver(Protocol):
+    def __call__(self, *, trainer: Trainer, store: Store, ranks: Ranks, keep: int | None, sink: Sink) -> Saver: ...
+
+
+class PlainSaver:
+    """The Trainer writes its own files while training waits; then they are committed."""
+
+    def __init__(
+        self,
+        *,
+        trainer: Trainer,
+        store: Store,
+        ranks: Ranks,
+        keep: int | None,
+        sink: Sink,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._trainer = trainer
+        self._trainers_own_save = trainer._save_checkpoint
+        self._store = store
+        self._ranks = ranks
+        self._publisher = Publisher(store=store, keep=keep, sink=sink)
+        self._clock = clock
+
+    def save(self) -> None:
+        step = self._trainer.state.global_step
+        began = self._clock()
+        manifest = self._write_and_commit(step)
+        seconds = self._clock() - began
+        if manifest is not None:
+            self._publisher.committed(
+                manifest, stall_seconds=seconds, durable_seconds=seconds, protected=best_of(self._trainer)
+            )
+
+    def before_update(self) -> None:
+        """Nothing is left to take: `save` returns when all is written."""
+
+    def after_update(self) -> None:
+        """Nothing to get ready."""
+
+    def drain(self) -> None:
+        """Nothing is under way: `save` returns when all is durable."""
+
+    def close(self) -> None:
+        """Nothing was taken."""
+
+    def _write_and_commit(self, step: int) -> Manifest | None:
+        try:
+            self._ranks.from_first(lambda: str(self._store.stage(step)))
+            write_checkpoint(self._trainer, self._trainers_own_save, self._store)
+            # No manifest before every process has written its part.
+            self._ranks.wait()
+            manifest = self._store.commit(step) if self._ranks.is_first else None
+            # No process goes on, or exits, before the checkpoint is there.
+            self._ranks.wait()
+            return manifest
+        except Exception as error:
+            if self._ranks.is_first:
+                self._store.discard(step)
+            raise SaveFailed(step, error) from error

@@ -1,0 +1,139 @@
+"""The layout of a file of `torch.save`, byte for byte, without writing the data: PyTorch itself writes the skeleton.
+
+Such a file is a zip archive, its tensors uncompressed. `skip_data` leaves holes where they belong, and zeros where
+their CRC-32s and the id made of these belong: the sources fill the holes, `seal` fills in the rest.
+"""
+
+import os
+import pickle
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from stallfree.saving.image import CannotOverlap, Layout, Source
+
+_LOCAL_HEADER_BYTES = 30
+_CENTRAL_HEADER_BYTES = 46
+_DESCRIPTOR = b"PK\x07\x08"
+_ID = ".data/serialization_id"
+_HALF_AN_ID = 20
+_64_BITS = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class _Record:
+    name: str
+    offset: int
+    size_bytes: int
+    crc32: int
+    central: int
+    """Where its entry in the archive's directory begins."""
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size_bytes
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.name.startswith("data/")
+
+
+def layout_of(name: str, content: Any) -> Layout:
+    tensors: list[torch.Tensor] = []
+    with tempfile.TemporaryDirectory() as folder:
+        # PyTorch names the archive's root folder after the file.
+        path = Path(folder, name)
+        with torch.serialization.skip_data():
+            torch.save(content, path, pickle_module=_noting(tensors))
+        return _read_skeleton(path, tensors)
+
+
+def _noting(tensors: list[torch.Tensor]) -> Any:
+    """A pickle module that notes the tensors it meets, one for each storage, in the order of the file's records."""
+    seen: set[int] = set()
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, torch.Tensor) and (storage := value.untyped_storage()._cdata) not in seen:
+                seen.add(storage)
+                tensors.append(value)
+            return NotImplemented
+
+    return SimpleNamespace(__name__=pickle.__name__, Pickler=Pickler)
+
+
+def _read_skeleton(path: Path, tensors: list[torch.Tensor]) -> Layout:
+    records = _records(path)
+    holes = [record for record in records if record.is_tensor]
+    if [hole.size_bytes for hole in holes] != [tensor.untyped_storage().nbytes() for tensor in tensors]:
+        raise CannotOverlap("the optimizer keeps its state in something other than plain tensors")
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        begins, ends = [0, *(hole.end for hole in holes)], [*(hole.offset for hole in holes), total]
+        fixed = tuple(
+            (begin, os.pread(file.fileno(), end - begin, begin)) for begin, end in zip(begins, ends, strict=True)
+        )
+    sources = tuple(
+        Source(
+            name=hole.name,
+            offset=hole.offset,
+            address=tensor.untyped_storage().data_ptr(),
+            size_bytes=hole.size_bytes,
+            tensor=tensor,
+        )
+        for hole, tensor in zip(holes, tensors, strict=True)
+    )
+    return Layout(name=path.name, size_bytes=total, fixed=fixed, sources=sources, seal=_sealing(records))
+
+
+def _records(path: Path) -> list[_Record]:
+    """In the order of the file, which is also that of its directory."""
+    records = []
+    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        central = archive.start_dir
+        for entry in archive.infolist():
+            header = os.pread(file.fileno(), _LOCAL_HEADER_BYTES, entry.header_offset)
+            names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+            record = _Record(
+                name=entry.filename.split("/", 1)[1],
+                offset=entry.header_offset + _LOCAL_HEADER_BYTES + names,
+                size_bytes=entry.file_size,
+                crc32=entry.CRC,
+                central=central,
+            )
+            if os.pread(file.fileno(), len(_DESCRIPTOR), record.end) != _DESCRIPTOR:
+                raise CannotOverlap("this version of PyTorch lays its files out in an unknown way")
+            records.append(record)
+            directory_entry = os.pread(file.fileno(), _CENTRAL_HEADER_BYTES, central)
+            variable = sum(int.from_bytes(directory_entry[at : at + 2], "little") for at in (28, 30, 32))
+            central += _CENTRAL_HEADER_BYTES + variable
+    return records
+
+
+def _sealing(records: list[_Record]) -> Callable[[memoryview], None]:
+    def seal(content: memoryview) -> None:
+        combined = 0
+        for record in records:
+            if record.name == _ID:
+                # The first half tells the records' names, the second their checksums.
+                content[record.offset + _HALF_AN_ID : record.end] = f"{combined:0{_HALF_AN_ID}d}".encode()
+            crc32 = record.crc32
+            if record.is_tensor or record.name == _ID:
+                crc32 = zlib.crc32(content[record.offset : record.end])
+                for at in (record.end + len(_DESCRIPTOR), record.central + 16):
+                    content[at : at + 4] = crc32.to_bytes(4, "little")
+            combined = _combine(combined, crc32)
+
+    return seal
+
+
+def _combine(seed: int, value: int) -> int:
+    """How PyTorch makes one number of many."""
+    return seed ^ ((value + 0x9E3779B9 + (seed << 6) + (seed >> 2)) & _64_BITS)

@@ -1,0 +1,117 @@
+"""One call of `Trainer.train`: when to save, when to stop, and what is left to do at its end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transformers import Trainer, TrainerControl, TrainerState
+
+from stallfree.cadence import Cadence
+from stallfree.checkpoint.store import Store
+from stallfree.loading.weights import load_exactly
+from stallfree.ranks import Ranks
+from stallfree.saving.saver import Saver
+from stallfree.stop import Stopped, StopRequest
+from stallfree.trainer_files import find_best_again, shadow, skip_the_steps, unshadow
+
+
+class Session:
+    def __init__(
+        self,
+        *,
+        trainer: Trainer,
+        store: Store,
+        saver: Saver,
+        ranks: Ranks,
+        cadence: Cadence | None,
+        resumed: Path | None,
+    ) -> None:
+        self._trainer = trainer
+        self._store = store
+        self._saver = saver
+        self._ranks = ranks
+        self._cadence = cadence
+        self._resumed = resumed
+        self._stop = StopRequest()
+        self._stopping = False
+        self._owed = False
+        self._last_step_saved = 0
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """While training runs, the Trainer saves through us, loads exactly, rotates nothing and hears SIGTERM."""
+        trainer = self._trainer
+        shadow(trainer, "_save_checkpoint", lambda model, trial: self.save())
+        loads = load_exactly(trainer)
+        limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
+        try:
+            with self._stop.listening():
+                yield
+        finally:
+            self._saver.close()
+            trainer.args.save_total_limit = limit
+            unshadow(trainer, "_save_checkpoint", "_run_epoch", *loads)
+
+    def begin(self, state: TrainerState, control: TrainerControl) -> None:
+        if self._ranks.any(self._stop.asked)[0]:
+            raise Stopped
+        self._last_step_saved = state.global_step
+        find_best_again(self._trainer, self._store, self._resumed)
+        if self._resumed and state.global_step >= state.max_steps:
+            skip_the_steps(self._trainer)
+            control.should_training_stop = True
+        if self._cadence:
+            self._cadence.saved()
+
+    def before_update(self) -> None:
+        self._saver.before_update()
+
+    def step_done(self, state: TrainerState, control: TrainerControl) -> None:
+        self._saver.after_update()
+        due = self._cadence is not None and self._cadence.is_due(state.global_step)
+        self._stopping, due = self._ranks.any(self._stop.asked, due)
+        # Owed until it is done: an evaluation in between may take the order to save away again.
+        # The last step at once, and not after the evaluation that may follow it.
+        self._owed = self._owed or due or self._stopping or state.global_step >= state.max_steps
+        control.should_save = self._owed or (control.should_save and self._trainer_decides())
+        if self._stopping:
+            control.should_training_stop = True
+            control.should_evaluate = False
+
+    def epoch_done(self, control: TrainerControl) -> None:
+        if self._stopping:
+            self._leave()
+        control.should_save = control.should_save and self._trainer_decides()
+
+    def batch_evaluated(self) -> None:
+        # Between two steps, where all is consistent. Several processes finish their evaluation first:
+        # one that left alone would leave the others waiting for its next batch.
+        if self._stop.asked and self._trainer.args.world_size == 1:
+            self._save_if_behind()
+            self._leave()
+
+    def all_trained(self) -> None:
+        """The last moment before the Trainer may load its best model over the newest."""
+        self._save_if_behind()
+        self._saver.drain()
+
+    def save(self) -> None:
+        self._saver.save()
+        self._last_step_saved = self._trainer.state.global_step
+        self._owed = False
+        if self._cadence:
+            self._cadence.saved()
+
+    def _trainer_decides(self) -> bool:
+        # Its best checkpoint must be one that was saved, so looking for the best needs its own saves as well.
+        return self._cadence is None or self._trainer.args.load_best_model_at_end
+
+    def _save_if_behind(self) -> None:
+        trainer = self._trainer
+        if trainer.state.global_step > self._last_step_saved:
+            self.save()
+            trainer.control = trainer.callback_handler.on_save(trainer.args, trainer.state, trainer.control)
+
+    def _leave(self) -> None:
+        self._saver.drain()
+        raise Stopped

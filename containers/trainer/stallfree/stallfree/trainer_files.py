@@ -1,0 +1,63 @@
+"""Where this library leans on the insides of `transformers.Trainer` (5.23)."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from transformers import Trainer, TrainerCallback, TrainerState
+from transformers.trainer import TRAINER_STATE_NAME
+
+from stallfree.checkpoint.store import Store
+
+
+def trainer_calling(callback: TrainerCallback) -> Trainer:
+    """The Trainer on whose behalf a callback's method runs: events carry the model, but not the Trainer."""
+    frame = sys._getframe()
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Trainer) and callback in caller.callback_handler.callbacks:
+            return caller
+        frame = frame.f_back  # type: ignore[assignment]
+    raise RuntimeError("This callback was called by something other than a transformers.Trainer.")
+
+
+def shadow(owner: Trainer | TrainerState, method: str, replacement: Callable[..., Any]) -> None:
+    """Put something in a method's place, on this one instance. Taken away again by `unshadow`."""
+    owner.__dict__[method] = replacement
+
+
+def unshadow(owner: Trainer | TrainerState, *methods: str) -> None:
+    for method in methods:
+        owner.__dict__.pop(method, None)
+
+
+def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:
+    """Let the Trainer write what it always writes, into the staging folder."""
+    shadow(trainer, "_get_output_dir", lambda trial: str(store.staging))
+    try:
+        trainers_own_save(trainer.model_wrapped, None)
+    finally:
+        unshadow(trainer, "_get_output_dir")
+    if trainer.state.best_global_step == trainer.state.global_step and trainer.state.best_model_checkpoint:
+        # The Trainer noted where it wrote; from the commit on the best checkpoint stands elsewhere.
+        trainer.state.best_model_checkpoint = str(store.path(trainer.state.global_step))
+        if trainer.args.should_save:
+            staged = store.staging / f"checkpoint-{trainer.state.global_step}"
+            trainer.state.save_to_json(str(staged / TRAINER_STATE_NAME))
+
+
+def find_best_again(trainer: Trainer, store: Store, resumed: Path | None) -> None:
+    """After a resume, point to the best checkpoint where it stands now; its recorded path may be another machine's."""
+    best = trainer.state.best_global_step
+    if not best:
+        return
+    if store.path(best).is_dir():
+        trainer.state.best_model_checkpoint = str(store.path(best))
+    elif resumed is not None and resumed.name == f"checkpoint-{best}":
+        trainer.state.best_model_checkpoint = str(resumed)
+
+
+def skip_the_steps(trainer: Trainer) -> None:
+    """The checkpoint already is the end of training; the Trainer alone would take one step too many."""
+    shadow(trainer, "_run_epoch", lambda **_: None)

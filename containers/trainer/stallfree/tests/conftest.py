@@ -1,0 +1,72 @@
+"""A model small enough to train in a test, and a Trainer for it as anyone would write it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stallfree.callback import Stallfree
+from stallfree.saving.overlapped import OverlappedSaver
+from stallfree.saving.saver import MakeSaver, PlainSaver
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
+
+
+class Numbers(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
+    def __len__(self) -> int:
+        return 48
+
+    def __getitem__(self, number: int) -> dict[str, torch.Tensor]:
+        tokens = torch.randint(0, 32, (8,), generator=torch.Generator().manual_seed(number))
+        return {"input_ids": tokens, "labels": tokens}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> None:
+    # Models this small only wait for each other's threads.
+    torch.set_num_threads(1)
+
+
+def tiny_model() -> GPT2LMHeadModel:
+    torch.manual_seed(0)
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=32, n_positions=8, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    )
+
+
+MakeTrainer = Callable[..., Trainer]
+
+
+@pytest.fixture
+def make_trainer(tmp_path: Path) -> MakeTrainer:
+    """12 steps an epoch, two epochs, shuffled, with dropout."""
+
+    def make(*callbacks: TrainerCallback, **arguments: Any) -> Trainer:
+        settings: dict[str, Any] = {
+            "output_dir": str(tmp_path / "out"),
+            "num_train_epochs": 2,
+            "per_device_train_batch_size": 4,
+            "learning_rate": 1e-2,
+            "logging_steps": 5,
+            "save_strategy": "no",
+            "use_cpu": True,
+            "disable_tqdm": True,
+            **arguments,
+        }
+        return Trainer(
+            model=tiny_model(),
+            args=TrainingArguments(**settings),
+            train_dataset=Numbers(),
+            eval_dataset=Numbers(),
+            callbacks=list(callbacks),
+        )
+
+    return make
+
+
+@pytest.fixture(params=[PlainSaver, OverlappedSaver], ids=["plain", "overlapped"])
+def each_saver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MakeSaver:
+    """The test runs once with every way of saving as the callback's default."""
+    defaults: dict[str, object] = Stallfree.__init__.__kwdefaults__  # type: ignore[assignment]  # it has some
+    monkeypatch.setitem(defaults, "make_saver", request.param)
+    return request.param  # type: ignore[no-any-return]
