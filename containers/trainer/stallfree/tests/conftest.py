@@ -1,4 +1,4 @@
-"""A model small enough to train in a test, and a Trainer for it as anyone would write it."""
+"""A Trainer as anyone would write it, for a model small enough to train in a test."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,29 +9,14 @@ import torch
 from stallfree.callback import Stallfree
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import MakeSaver, PlainSaver
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
-
-
-class Numbers(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
-    def __len__(self) -> int:
-        return 48
-
-    def __getitem__(self, number: int) -> dict[str, torch.Tensor]:
-        tokens = torch.randint(0, 32, (8,), generator=torch.Generator().manual_seed(number))
-        return {"input_ids": tokens, "labels": tokens}
+from tiny import Numbers, tiny_model
+from transformers import Trainer, TrainerCallback, TrainingArguments
 
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:
     # Models this small only wait for each other's threads.
     torch.set_num_threads(1)
-
-
-def tiny_model() -> GPT2LMHeadModel:
-    torch.manual_seed(0)
-    return GPT2LMHeadModel(
-        GPT2Config(vocab_size=32, n_positions=8, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
-    )
 
 
 MakeTrainer = Callable[..., Trainer]

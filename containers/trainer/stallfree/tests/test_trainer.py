@@ -13,7 +13,7 @@ from peft import LoraConfig, get_peft_model
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
-from stallfree.events import Event, PassedOver, Removed, Resumed, Saved
+from stallfree.events import Event, Removed, Resumed, Saved
 from stallfree.loading.resume import NothingWhole
 from stallfree.saving.saver import SaveFailed
 from transformers import GPT2LMHeadModel, Trainer, TrainerCallback
@@ -172,23 +172,6 @@ def test_a_crashed_training_resumes_to_bitwise_the_same_weights(
     resumed.train(resume_from_checkpoint=True)
     assert [event.step for event in heard if isinstance(event, Resumed)] == [10]
     assert same(weights(resumed), uninterrupted)
-
-
-def test_resuming_passes_over_a_damaged_checkpoint_and_is_still_exact(
-    make_trainer: Any, out: Path, uninterrupted: dict[str, torch.Tensor]
-) -> None:
-    with pytest.raises(Crash):
-        make_trainer(Stallfree(cadence=EverySteps(5)), At("on_step_end", 13, crash)).train()
-    (out / "checkpoint-10" / "scheduler.pt").unlink()
-    heard: list[Event] = []
-    resumed = make_trainer(Stallfree(cadence=EverySteps(5), sink=heard.append))
-    resumed.train(resume_from_checkpoint=True)
-    assert heard[:2] == [
-        PassedOver(str(out / "checkpoint-10"), "scheduler.pt is missing"),
-        Resumed(5, str(out / "checkpoint-5")),
-    ]
-    assert same(weights(resumed), uninterrupted)
-    assert steps_in(out) == [5, 10, 15, 20, 24], "the damaged one was replaced by its whole successor"
 
 
 def test_resuming_without_any_checkpoint_is_refused_as_by_the_trainer(make_trainer: Any) -> None:
