@@ -12,6 +12,7 @@ from stallfree.checkpoint.store import Store
 from stallfree.events import Event, Sink
 from stallfree.loading.resume import choose
 from stallfree.ranks import Ranks
+from stallfree.record import Record
 from stallfree.saving.saver import MakeSaver, PlainSaver
 from stallfree.session import Session
 from stallfree.trainer_files import shadow, trainer_calling
@@ -79,9 +80,16 @@ class Stallfree(TrainerCallback):
         ranks.from_first(store.open)
         resumed = ranks.from_first(functools.partial(self._choose, resume_from_checkpoint, store))
         keep = self._keep if self._keep is not None else trainer.args.save_total_limit
-        saver = self._make_saver(trainer=trainer, store=store, ranks=ranks, keep=keep, sink=self._sink)
+        record = Record(self._sink)
+        saver = self._make_saver(trainer=trainer, store=store, ranks=ranks, keep=keep, sink=record)
         self._session = Session(
-            trainer=trainer, store=store, saver=saver, ranks=ranks, cadence=self._cadence, resumed=resumed
+            trainer=trainer,
+            store=store,
+            saver=saver,
+            ranks=ranks,
+            record=record,
+            cadence=self._cadence,
+            resumed=resumed,
         )
         try:
             with self._session.attached():

@@ -13,8 +13,28 @@ class Saved:
     files: int
     bytes: int
     stall_seconds: float
+    """How long training stood still for it."""
     durable_seconds: float
+    """From the moment that it shows until it is durable."""
     manifest_crc64nvme: str
+    copy_seconds: float | None = None
+    write_seconds: float | None = None
+    fsync_seconds: float | None = None
+    commit_seconds: float | None = None
+
+    @property
+    def gb_per_second(self) -> float:
+        return self.bytes / 1e9 / self.durable_seconds
+
+
+@dataclass(frozen=True)
+class Interfered:
+    """How much longer the steps took during which a save was under way, its stall included, than quiet ones do."""
+
+    step: int
+    seconds: float
+    steps: int
+    """How many steps that was."""
 
 
 @dataclass(frozen=True)
@@ -34,5 +54,5 @@ class Resumed:
     source: str
 
 
-Event = Saved | Removed | PassedOver | Resumed
+Event = Saved | Interfered | Removed | PassedOver | Resumed
 Sink = Callable[[Event], None]

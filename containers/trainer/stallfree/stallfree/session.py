@@ -1,5 +1,6 @@
 """One call of `Trainer.train`: when to save, when to stop, and what is left to do at its end."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +11,13 @@ from stallfree.cadence import Cadence
 from stallfree.checkpoint.store import Store
 from stallfree.loading.weights import load_exactly
 from stallfree.ranks import Ranks
+from stallfree.record import Record
 from stallfree.saving.saver import Saver
+from stallfree.steps import Steps
 from stallfree.stop import Stopped, StopRequest
 from stallfree.trainer_files import find_best_again, shadow, skip_the_steps, unshadow
+
+logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -23,6 +28,7 @@ class Session:
         store: Store,
         saver: Saver,
         ranks: Ranks,
+        record: Record,
         cadence: Cadence | None,
         resumed: Path | None,
     ) -> None:
@@ -30,8 +36,10 @@ class Session:
         self._store = store
         self._saver = saver
         self._ranks = ranks
+        self._record = record
         self._cadence = cadence
         self._resumed = resumed
+        self._steps = Steps()
         self._stop = StopRequest()
         self._stopping = False
         self._owed = False
@@ -49,6 +57,8 @@ class Session:
                 yield
         finally:
             self._saver.close()
+            if self._record.saves:
+                logger.info("The checkpoints of this training:\n%s", self._record.table())
             trainer.args.save_total_limit = limit
             unshadow(trainer, "_save_checkpoint", "_run_epoch", *loads)
 
@@ -62,12 +72,15 @@ class Session:
             control.should_training_stop = True
         if self._cadence:
             self._cadence.saved()
+        self._steps.begin()
 
     def before_update(self) -> None:
         self._saver.before_update()
 
     def step_done(self, state: TrainerState, control: TrainerControl) -> None:
         self._saver.after_update()
+        for interfered in self._steps.done(under_way=self._saver.under_way()):
+            self._record(interfered)
         due = self._cadence is not None and self._cadence.is_due(state.global_step)
         self._stopping, due = self._ranks.any(self._stop.asked, due)
         # Owed until it is done: an evaluation in between may take the order to save away again.
@@ -84,6 +97,7 @@ class Session:
         control.should_save = control.should_save and self._trainer_decides()
 
     def batch_evaluated(self) -> None:
+        self._steps.disturbed()
         # Between two steps, where all is consistent. Several processes finish their evaluation first:
         # one that left alone would leave the others waiting for its next batch.
         if self._stop.asked and self._trainer.args.world_size == 1:
@@ -96,8 +110,10 @@ class Session:
         self._saver.drain()
 
     def save(self) -> None:
+        step = self._trainer.state.global_step
+        self._steps.save_began(step)
         self._saver.save()
-        self._last_step_saved = self._trainer.state.global_step
+        self._last_step_saved = step
         self._owed = False
         if self._cadence:
             self._cadence.saved()

@@ -3,12 +3,15 @@
 import os
 from pathlib import Path
 
+from stallfree.timing import phase
+
 
 def flush(path: Path) -> None:
     """fsync one file or folder; for a folder that makes the names in it durable."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        with phase("fsync"):
+            os.fsync(handle)
     finally:
         os.close(handle)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.durable import flush, flush_tree
 from stallfree.checkpoint.exchange import exchange
+from stallfree.timing import phase
 
 _CHECKPOINT = re.compile(r"checkpoint-(0|[1-9][0-9]*)")
 _REPLACED = re.compile(r"replaced-(0|[1-9][0-9]*)")
@@ -47,6 +48,7 @@ class Store:
         folder.mkdir()
         return folder
 
+    @phase("commit")
     def commit(self, step: int, described: Sequence[manifest.File] = ()) -> manifest.Manifest:
         """Turn what was staged into the checkpoint of its step. It is durable when this returns."""
         staged, final = self.staging / f"checkpoint-{step}", self.checkpoints / f"checkpoint-{step}"

@@ -7,6 +7,8 @@ import os
 from concurrent.futures import Executor, wait
 from pathlib import Path
 
+from stallfree.timing import phase
+
 _CHUNK_BYTES = 16 * 1024 * 1024
 _NOT_HERE = {errno.EINVAL, errno.ENOTSUP}
 
@@ -25,7 +27,8 @@ def write_durably(path: Path, whole_pages: memoryview, size: int, writers: Execu
         for chunk in chunks:
             chunk.result()
         os.ftruncate(handle, size)
-        os.fsync(handle)
+        with phase("fsync"):
+            os.fsync(handle)
     finally:
         os.close(handle)
 

@@ -20,6 +20,7 @@ from stallfree.saving.pages import available_bytes
 from stallfree.saving.parts import take_model_apart, write_small_files
 from stallfree.saving.publish import Publisher, best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
+from stallfree.timing import Timing, phase
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,16 @@ class OverlappedSaver:
             self._prepare()
         if self._ground is not None:
             self._ground.watch.note()
+
+    def under_way(self) -> int | None:
+        flight = self._flight
+        return flight.step if flight is not None and flight.landed is not None and not flight.landed.done() else None
+
+    def snapshot_of_step(self) -> int | None:
+        return None
+
+    def commit_snapshot(self, seconds_left: float) -> int:
+        raise NotImplementedError("there is no snapshot")
 
     def drain(self) -> None:
         flight, self._flight = self._flight, None
@@ -165,15 +176,19 @@ class OverlappedSaver:
         self._flight = flight
 
     def _fly(self, flight: Flight, ground: Ground) -> None:
+        timing = Timing(clock=self._clock)
         try:
-            try:
-                images = ground.copy(flight)
-            finally:
-                flight.copied.set()
-            staged = self._store.staging / f"checkpoint-{flight.step}"
-            ground.write_static(staged)
-            flight.moment.write_state(staged)
-            manifest = self._write_and_commit(flight, ground, images, staged)
+            with timing.recording():
+                try:
+                    with phase("copy"):
+                        images = ground.copy(flight)
+                finally:
+                    flight.copied.set()
+                with phase("write"):
+                    staged = self._store.staging / f"checkpoint-{flight.step}"
+                    ground.write_static(staged)
+                    flight.moment.write_state(staged)
+                    manifest = self._write_and_commit(flight, ground, images, staged)
         except Exception as error:
             self._store.discard(flight.step)
             raise SaveFailed(flight.step, error) from error
@@ -182,6 +197,7 @@ class OverlappedSaver:
                 manifest,
                 stall_seconds=flight.stall_seconds,
                 durable_seconds=self._clock() - flight.began,
+                timing=timing,
                 protected=flight.protected,
             )
 

@@ -8,6 +8,7 @@ from stallfree.checkpoint.manifest import Manifest
 from stallfree.checkpoint.rotation import to_remove
 from stallfree.checkpoint.store import Store
 from stallfree.events import Removed, Saved, Sink
+from stallfree.timing import Timing
 
 
 def best_of(trainer: Trainer) -> set[int]:
@@ -23,7 +24,13 @@ class Publisher:
         self._sink = sink
 
     def committed(
-        self, manifest: Manifest, *, stall_seconds: float, durable_seconds: float, protected: Collection[int]
+        self,
+        manifest: Manifest,
+        *,
+        stall_seconds: float,
+        durable_seconds: float,
+        timing: Timing,
+        protected: Collection[int],
     ) -> None:
         self._sink(
             Saved(
@@ -34,6 +41,10 @@ class Publisher:
                 stall_seconds=stall_seconds,
                 durable_seconds=durable_seconds,
                 manifest_crc64nvme=manifest.crc64nvme,
+                copy_seconds=timing.seconds("copy"),
+                write_seconds=timing.seconds("write"),
+                fsync_seconds=timing.seconds("fsync"),
+                commit_seconds=timing.seconds("commit"),
             )
         )
         for step in to_remove(self._store.steps(), newest=manifest.step, keep=self._keep, protected=protected):

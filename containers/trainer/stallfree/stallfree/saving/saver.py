@@ -11,6 +11,7 @@ from stallfree.checkpoint.store import Store
 from stallfree.events import Sink
 from stallfree.ranks import Ranks
 from stallfree.saving.publish import Publisher, best_of
+from stallfree.timing import Timing, phase
 from stallfree.trainer_files import write_checkpoint
 
 
@@ -32,6 +33,19 @@ class Saver(Protocol):
 
     def after_update(self) -> None:
         """The optimizer has changed the weights, and nothing else was done since."""
+
+    def under_way(self) -> int | None:
+        """The step of the save that was begun and is not yet durable. There is never more than one."""
+
+    def snapshot_of_step(self) -> int | None:
+        """The newest step that is whole in memory, so that it can be committed while training is inside a later one."""
+
+    def commit_snapshot(self, seconds_left: float) -> int:
+        """Make the newest snapshot durable, after the save that is under way; the step of it.
+
+        Called when this process is about to end: by the training thread between two steps, or by another one while
+        the training thread is stuck anywhere, and then training never goes on. SaveFailed, if it cannot be done.
+        """
 
     def drain(self) -> None:
         """Return when everything that was begun is durable; raise what went wrong."""
@@ -67,11 +81,17 @@ class PlainSaver:
     def save(self) -> None:
         step = self._trainer.state.global_step
         began = self._clock()
-        manifest = self._write_and_commit(step)
+        timing = Timing(clock=self._clock)
+        with timing.recording():
+            manifest = self._write_and_commit(step)
         seconds = self._clock() - began
         if manifest is not None:
             self._publisher.committed(
-                manifest, stall_seconds=seconds, durable_seconds=seconds, protected=best_of(self._trainer)
+                manifest,
+                stall_seconds=seconds,
+                durable_seconds=seconds,
+                timing=timing,
+                protected=best_of(self._trainer),
             )
 
     def before_update(self) -> None:
@@ -79,6 +99,15 @@ class PlainSaver:
 
     def after_update(self) -> None:
         """Nothing to get ready."""
+
+    def under_way(self) -> int | None:
+        return None
+
+    def snapshot_of_step(self) -> int | None:
+        return None
+
+    def commit_snapshot(self, seconds_left: float) -> int:
+        raise NotImplementedError("there is no snapshot")
 
     def drain(self) -> None:
         """Nothing is under way: `save` returns when all is durable."""
@@ -89,7 +118,8 @@ class PlainSaver:
     def _write_and_commit(self, step: int) -> Manifest | None:
         try:
             self._ranks.from_first(lambda: str(self._store.stage(step)))
-            write_checkpoint(self._trainer, self._trainers_own_save, self._store)
+            with phase("write"):
+                write_checkpoint(self._trainer, self._trainers_own_save, self._store)
             # No manifest before every process has written its part.
             self._ranks.wait()
             manifest = self._store.commit(step) if self._ranks.is_first else None

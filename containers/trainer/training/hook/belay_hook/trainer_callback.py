@@ -3,7 +3,6 @@
 import logging
 import os
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,16 @@ from .settings import ENVIRONMENT_VARIABLE, HookSettings
 
 logger = logging.getLogger(__name__)
 
-_KINDS = {Saved: "saved", Removed: "removed", PassedOver: "passed_over", Resumed: "resumed"}
+# What the run tells of each event, as contract/events.py has it. Others are for this process's own log.
+_TOLD: dict[type[Event], tuple[str, tuple[str, ...]]] = {
+    Saved: (
+        "saved",
+        ("step", "path", "files", "bytes", "stall_seconds", "durable_seconds", "manifest_crc64nvme"),
+    ),
+    Removed: ("removed", ("step",)),
+    PassedOver: ("passed_over", ("path", "reason")),
+    Resumed: ("resumed", ("step", "source")),
+}
 
 
 def _cadence(settings: HookSettings) -> Cadence:
@@ -92,11 +100,14 @@ class BelayCheckpoints(Stallfree):
         return self._settings.trainers / str(os.getpid())
 
     def _write(self, event: Event) -> None:
-        fields = asdict(event)
+        if type(event) not in _TOLD:
+            return
+        kind, names = _TOLD[type(event)]
+        fields = {name: getattr(event, name) for name in names}
         for name in ("path", "source"):
             if name in fields:
                 fields[name] = self._told_from_the_mount(Path(fields[name]))
-        self._lines.write(_KINDS[type(event)], **fields)
+        self._lines.write(kind, **fields)
 
     def _told_from_the_mount(self, path: Path) -> str:
         root = self._settings.root
