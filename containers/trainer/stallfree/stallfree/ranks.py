@@ -1,26 +1,48 @@
-"""Several processes training one model: they save the same step, and stop after the same step."""
+"""Several processes training one model: they save the same step, fail together, and stop after the same step."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
 
 import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
 
+# A slow disk is not a dead process: one that died closes its connections, and that is noticed at once.
+_PATIENCE = timedelta(days=1)
+
+
+class PeerFailed(Exception):
+    """Another process of this training failed; the message is what it said."""
+
+
+@dataclass(frozen=True)
+class _Outcome(Generic[T]):
+    """What travels between processes: a value, or the words of an error, which itself may not be picklable."""
+
+    value: T | None = None
+    fault: str | None = None
+
 
 class Ranks:
-    """All processes of this training. With a single one, everything here is free."""
+    """All processes of this training. With a single one, everything here is free.
+
+    Each of these has connections of its own, so that a thread may wait for its peers while training goes on: a thread
+    that talks to the others has its own Ranks, made by all processes at the same point.
+    """
 
     def __init__(self) -> None:
         self._several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
         # On the CPU, whatever training itself uses: asking must not wait for queued GPU work.
-        self._group = dist.new_group(backend="gloo") if self._several else None
-        self.is_first = not self._several or dist.get_rank() == 0
+        self._group = dist.new_group(backend="gloo", timeout=_PATIENCE) if self._several else None
+        self.number = dist.get_rank() if self._several else 0
+        self.count = dist.get_world_size() if self._several else 1
 
     @property
-    def is_alone(self) -> bool:
-        return not self._several
+    def is_first(self) -> bool:
+        return self.number == 0
 
     def any(self, *flags: bool) -> list[bool]:
         """Each flag is true for all if it is true for one. Clocks and signals differ between processes."""
@@ -31,13 +53,36 @@ class Ranks:
         return [bool(vote) for vote in votes.tolist()]
 
     def from_first(self, decide: Callable[[], T]) -> T:
-        """What the first process decides, in all of them; so it is also the point where they wait for it."""
+        """What the first process decides, in all of them, its error included; and the point where they wait for it."""
         if not self._several:
             return decide()
-        decision = [decide() if self.is_first else None]
-        dist.broadcast_object_list(decision, src=0, group=self._group)
-        return decision[0]  # type: ignore[return-value]  # the list came filled from the first process
+        outcome, error = _try(decide) if self.is_first else (None, None)
+        told = [outcome]
+        dist.broadcast_object_list(told, src=0, group=self._group)
+        decision: T = _values_of(told, error)[0]
+        return decision
 
-    def wait(self) -> None:
-        if self._several:
-            dist.barrier(group=self._group)
+    def together(self, work: Callable[[], T]) -> list[T]:
+        """Every process works; what it came to in each, in their order. An error of one is an error of all."""
+        if not self._several:
+            return [work()]
+        outcome, error = _try(work)
+        outcomes: list[Any] = [None] * self.count
+        dist.all_gather_object(outcomes, outcome, group=self._group)
+        return _values_of(outcomes, error)
+
+
+def _try(work: Callable[[], T]) -> tuple[_Outcome[T], Exception | None]:
+    try:
+        return _Outcome(value=work()), None
+    except Exception as error:
+        return _Outcome(fault=f"{type(error).__name__}: {error}"), error
+
+
+def _values_of(outcomes: list[Any], own_error: Exception | None) -> list[Any]:
+    if own_error is not None:
+        raise own_error
+    for number, outcome in enumerate(outcomes):
+        if outcome.fault is not None:
+            raise PeerFailed(f"process {number}: {outcome.fault}")
+    return [outcome.value for outcome in outcomes]

@@ -82,7 +82,10 @@ class Session:
         for interfered in self._steps.done(under_way=self._saver.under_way()):
             self._record(interfered)
         due = self._cadence is not None and self._cadence.is_due(state.global_step)
-        self._stopping, due = self._ranks.any(self._stop.asked, due)
+        # One question for all: each costs training a round trip between its processes.
+        self._stopping, due, failed = self._ranks.any(self._stop.asked, due, self._saver.has_failed)
+        if failed:
+            self._saver.drain()
         # Owed until it is done: an evaluation in between may take the order to save away again.
         # The last step at once, and not after the evaluation that may follow it.
         self._owed = self._owed or due or self._stopping or state.global_step >= state.max_steps

@@ -47,6 +47,11 @@ def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], s
             trainer.state.save_to_json(str(staged / TRAINER_STATE_NAME))
 
 
+def names_of_own_files(trainer: Trainer) -> list[str]:
+    """What each process of several that train copies of one model writes for itself."""
+    return [] if trainer.args.save_only_model else [f"rng_state_{trainer.args.process_index}.pth"]
+
+
 def find_best_again(trainer: Trainer, store: Store, resumed: Path | None) -> None:
     """After a resume, point to the best checkpoint where it stands now; its recorded path may be another machine's."""
     best = trainer.state.best_global_step

@@ -14,6 +14,7 @@ import os, signal, sys
 import torch
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
+from stallfree.saving.overlapped import OverlappedSaver
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
 
 class Numbers(torch.utils.data.Dataset):
@@ -33,7 +34,7 @@ config = GPT2Config(vocab_size=32, n_positions=8, n_embd=16, n_layer=1, n_head=2
 arguments = TrainingArguments(sys.argv[1], max_steps=12, per_device_train_batch_size=2, use_cpu=True,
                               ddp_backend="gloo", disable_tqdm=True)
 trainer = Trainer(model=GPT2LMHeadModel(config), args=arguments, train_dataset=Numbers(),
-                  callbacks=[Stallfree(cadence=EverySteps(4), keep=1), OnlyOneIsTold()])
+                  callbacks=[Stallfree(cadence=EverySteps(4), keep=1, make_saver=OverlappedSaver), OnlyOneIsTold()])
 try:
     trainer.train(resume_from_checkpoint=os.path.isdir(os.path.join(sys.argv[1], "checkpoint-7")))
 except SystemExit as stopped:

@@ -44,7 +44,7 @@ def write(folder: Path, step: int, described: Sequence[File] = ()) -> Manifest:
     What is described already is not read again: its checksum is that of the bytes as they were in memory.
     """
     known = {file.path: file for file in described}
-    files = tuple(known.get(name) or _describe(folder, name) for name in _names_in(folder))
+    files = tuple(known.get(name) or describe(folder, name) for name in names_in(folder))
     committed_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     content = {"version": 1, "step": step, "committed_at": committed_at, "files": [asdict(file) for file in files]}
     path = folder / NAME
@@ -83,7 +83,7 @@ def verify(folder: Path) -> Manifest:
 
 
 def _verify_files(folder: Path, manifest: Manifest) -> None:
-    there, listed = set(_names_in(folder)), {file.path for file in manifest.files}
+    there, listed = set(names_in(folder)), {file.path for file in manifest.files}
     if missing := sorted(listed - there):
         raise NotWhole(f"{missing[0]} is missing")
     # A file that nobody listed may be one of another save, and a loader might prefer it.
@@ -107,10 +107,12 @@ def checksum(path: Path) -> str:
     return base64.b64encode(value.to_bytes(8, "big")).decode()
 
 
-def _describe(folder: Path, name: str) -> File:
+def describe(folder: Path, name: str) -> File:
+    """The line of one file, as it stands on the disk."""
     return File(path=name, bytes=(folder / name).stat().st_size, crc64nvme=checksum(folder / name))
 
 
-def _names_in(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
+    """Every file that a manifest of this folder lists, in its order."""
     files = (path for path in folder.rglob("*") if not path.is_dir())
     return sorted(name for file in files if (name := file.relative_to(folder).as_posix()) != NAME)

@@ -5,19 +5,30 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from stallfree.checkpoint.manifest import File
 from stallfree.saving.parts import Moment
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one process wrote of a checkpoint, for the one that commits it."""
+
+    files: list[File]
+    spoiled: list[str]
 
 
 @dataclass
 class Flight:
     step: int
     began: float
-    moment: Moment
     protected: set[int]
-    taken: set[int]
-    """Places of the weights that were copied before training went on."""
     moved: Callable[[], set[int]]
     """Places of the weights that have changed since the save, until the optimizer changes them all."""
+    moment: Moment = field(default_factory=Moment)
+    taken: set[int] = field(default_factory=set)
+    """Places of the weights that were copied before training went on."""
+    fault: Exception | None = None
+    """What went wrong before the flight began."""
     stall_seconds: float = 0.0
     copied: threading.Event = field(default_factory=threading.Event)
     landed: Future[None] | None = None

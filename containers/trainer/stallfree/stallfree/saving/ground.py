@@ -9,7 +9,7 @@ from transformers.trainer import OPTIMIZER_NAME
 
 from stallfree.saving import torch_layout, understood
 from stallfree.saving.flight import Flight
-from stallfree.saving.image import Image
+from stallfree.saving.image import CannotOverlap, Image
 from stallfree.saving.parts import Model, identity_of
 from stallfree.saving.watch import Watch
 
@@ -20,6 +20,7 @@ class Ground:
     def __init__(self, model: Model, optimizer_bytes: int) -> None:
         self.ready: Future[None] = Future()
         self.watch = Watch([source.tensor for source in model.sources])
+        self.is_ready_everywhere = False
         self.was_watched = False
         """From one update to the next: until then, any weight may be one that changes in between."""
         self._model = model
@@ -33,7 +34,10 @@ class Ground:
         }
 
     def still_fits(self, trainer: Trainer) -> bool:
-        return identity_of(trainer) == self._model.identity and optimizer_bytes_of(trainer) == self._optimizer_bytes
+        try:
+            return identity_of(trainer) == self._model.identity and optimizer_bytes_of(trainer) == self._optimizer_bytes
+        except CannotOverlap:
+            return False
 
     def take_memory(self) -> None:
         for image, layout in zip(self._images, self._model.layouts, strict=True):
@@ -75,6 +79,6 @@ class Ground:
 
 
 def optimizer_bytes_of(trainer: Trainer) -> int:
-    if trainer.args.save_only_model:
+    if trainer.args.save_only_model or not trainer.args.should_save:
         return 0
     return understood.plain_bytes(trainer.optimizer.state_dict())  # type: ignore[union-attr]

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from transformers import Trainer
 
-from stallfree.checkpoint.manifest import Manifest
+from stallfree.checkpoint.durable import flush
+from stallfree.checkpoint.manifest import File, Manifest, describe
 from stallfree.checkpoint.store import Store
 from stallfree.events import Sink
 from stallfree.ranks import Ranks
 from stallfree.saving import direct, understood
-from stallfree.saving.flight import Flight
+from stallfree.saving.flight import Flight, Part
 from stallfree.saving.ground import Ground, optimizer_bytes_of
 from stallfree.saving.image import CannotOverlap, Image
 from stallfree.saving.pages import available_bytes
@@ -21,6 +22,7 @@ from stallfree.saving.parts import take_model_apart, write_small_files
 from stallfree.saving.publish import Publisher, best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from stallfree.timing import Timing, phase
+from stallfree.trainer_files import names_of_own_files
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +34,8 @@ class OverlappedSaver:
     """One copy of the state, kept in memory as the files that it is to become.
 
     A save waits for the one before it, so there is never more than one copy, nor a queue. What cannot be laid out
-    is saved by the PlainSaver, with one warning that says why.
+    is saved by the PlainSaver, with one warning that says why. Of several processes the first copies and writes what
+    all share, each its own random state; they overlap, go plain, and fail together.
     """
 
     def __init__(
@@ -51,6 +54,8 @@ class OverlappedSaver:
         self._trainers_own_save = trainer._save_checkpoint
         self._store = store
         self._ranks = ranks
+        self._ranks_behind = Ranks()
+        """The same processes, for the thread that writes."""
         self._publisher = Publisher(store=store, keep=keep, sink=sink)
         self._clock = clock
         self._spare_bytes = spare_bytes
@@ -80,8 +85,6 @@ class OverlappedSaver:
             began = self._clock()
             flight.copied.wait()
             flight.stall_seconds += self._clock() - began
-            if flight.landed is not None and flight.landed.done():
-                self.drain()
         ground.learn(moved)
         ground.was_watched = True
 
@@ -90,6 +93,11 @@ class OverlappedSaver:
             self._prepare()
         if self._ground is not None:
             self._ground.watch.note()
+
+    @property
+    def has_failed(self) -> bool:
+        landed = self._flight.landed if self._flight else None
+        return landed is not None and landed.done() and landed.exception() is not None
 
     def under_way(self) -> int | None:
         flight = self._flight
@@ -120,28 +128,45 @@ class OverlappedSaver:
 
     def _current_ground(self) -> Ground | None:
         """Where to copy to, laid out anew if the state is no longer what it was."""
-        if not self._is_plain and (self._ground is None or not self._ground.still_fits(self._trainer)):
+        if self._is_plain:
+            return None
+        fits = self._ground is not None and self._ground.still_fits(self._trainer)
+        # Where one must lay out anew, all do: they answer the same questions in the same order.
+        if self._ranks.any(not fits)[0]:
             self._prepare()
-        if self._ground is not None:
-            try:
-                self._ground.ready.result()
-            except (OSError, MemoryError) as error:
-                self._go_plain(f"memory was refused: {error}")
+        if self._ground is not None and not self._ground.is_ready_everywhere:
+            self._wait_for_memory(self._ground)
         return self._ground
+
+    def _wait_for_memory(self, ground: Ground) -> None:
+        refusal = None
+        try:
+            ground.ready.result()
+        except (OSError, MemoryError) as error:
+            refusal = f"memory was refused: {error}"
+        ground.is_ready_everywhere = self._all_overlap(refusal)
 
     def _prepare(self) -> None:
         # The memory of an earlier layout is given back before more is asked for.
-        self._ground = None
+        self._ground, obstacle = None, None
         try:
             self._ground = self._laid_out()
         except CannotOverlap as reason:
-            self._go_plain(str(reason))
+            obstacle = str(reason)
         except Exception as error:
             logger.exception("Laying out the checkpoint failed.")
-            self._go_plain(repr(error))
+            obstacle = repr(error)
+        self._all_overlap(obstacle)
+
+    def _all_overlap(self, obstacle: str | None) -> bool:
+        """Unless one process sees an obstacle: then all go plain, for a save that some only wait for never ends."""
+        obstacles = [seen for seen in self._ranks.together(lambda: obstacle) if seen is not None]
+        if obstacles:
+            self._go_plain(obstacles[0])
+        return not obstacles
 
     def _laid_out(self) -> Ground:
-        understood.check(self._trainer, self._ranks)
+        understood.check(self._trainer)
         model = take_model_apart(self._trainer)
         optimizer_bytes = optimizer_bytes_of(self._trainer)
         needed, spare = sum(layout.size_bytes for layout in model.layouts) + optimizer_bytes, self._spare_bytes()
@@ -163,14 +188,17 @@ class OverlappedSaver:
         step = self._trainer.state.global_step
         ground.learn(ground.watch.moved())
         try:
-            self._store.stage(step)
-            moment = write_small_files(self._trainer, self._trainers_own_save, self._store)
+            self._ranks.from_first(lambda: self._store.stage(step))
         except Exception as error:
-            self._store.discard(step)
             raise SaveFailed(step, error) from error
-        taken = ground.take_restless()
+        flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved)
+        try:
+            flight.moment = write_small_files(self._trainer, self._trainers_own_save, self._store)
+            flight.taken = ground.take_restless()
+        except Exception as error:
+            # The other processes have begun this save by now: they hear of it where all meet, at its end.
+            flight.fault = error
         ground.watch.note()
-        flight = Flight(step, began, moment, best_of(self._trainer), taken, moved=ground.watch.moved)
         flight.stall_seconds = self._clock() - began
         flight.landed = self._worker.submit(self._fly, flight, ground)
         self._flight = flight
@@ -179,20 +207,14 @@ class OverlappedSaver:
         timing = Timing(clock=self._clock)
         try:
             with timing.recording():
-                try:
-                    with phase("copy"):
-                        images = ground.copy(flight)
-                finally:
-                    flight.copied.set()
-                with phase("write"):
-                    staged = self._store.staging / f"checkpoint-{flight.step}"
-                    ground.write_static(staged)
-                    flight.moment.write_state(staged)
-                    manifest = self._write_and_commit(flight, ground, images, staged)
+                parts = self._ranks_behind.together(lambda: self._write_part(flight, ground))
+                # No manifest before every process's part is durable; a save ends in all, and ends the same way.
+                manifest = self._ranks_behind.from_first(lambda: self._commit(flight, parts))
         except Exception as error:
-            self._store.discard(flight.step)
+            if self._ranks.is_first:
+                self._store.discard(flight.step)
             raise SaveFailed(flight.step, error) from error
-        if manifest is not None:
+        if manifest is not None and self._ranks.is_first:
             self._publisher.committed(
                 manifest,
                 stall_seconds=flight.stall_seconds,
@@ -201,17 +223,42 @@ class OverlappedSaver:
                 protected=flight.protected,
             )
 
-    def _write_and_commit(self, flight: Flight, ground: Ground, images: list[Image], staged: Path) -> Manifest | None:
+    def _write_part(self, flight: Flight, ground: Ground) -> Part:
+        """What this process has to do with a checkpoint, up to where it is durable."""
+        staged = self._store.staging / f"checkpoint-{flight.step}"
+        try:
+            if flight.fault is not None:
+                raise flight.fault
+            with phase("copy"):
+                images = ground.copy(flight)
+        finally:
+            flight.copied.set()
+        with phase("write"):
+            if self._ranks.is_first:
+                ground.write_static(staged)
+                flight.moment.write_state(staged)
+                files = self._write(images, staged)
+            else:
+                names = names_of_own_files(self._trainer)
+                for name in names:
+                    flush(staged / name)
+                files = [describe(staged, name) for name in names]
+        return Part(files, spoiled=ground.names(flight.spoiled()))
+
+    def _write(self, images: list[Image], staged: Path) -> list[File]:
         sealed = [self._helpers.submit(image.seal) for image in images]
         described = []
         for image, seal in zip(images, sealed, strict=True):
             seal.result()
             described.append(self._helpers.submit(image.describe))
             direct.write_durably(staged / image.layout.name, image.whole_pages, image.layout.size_bytes, self._helpers)
-        if spoiled := flight.spoiled():
+        return [file.result() for file in described]
+
+    def _commit(self, flight: Flight, parts: list[Part]) -> Manifest | None:
+        if spoiled := [name for part in parts for name in part.spoiled]:
             # Half of two moments: no checkpoint. From the next save on they are copied before training goes on.
             self._store.discard(flight.step)
-            names = ", ".join(ground.names(spoiled))
+            names = ", ".join(spoiled)
             logger.warning("Step %s is not saved: %s changed before the optimizer's step.", flight.step, names)
             return None
-        return self._store.commit(flight.step, [file.result() for file in described])
+        return self._store.commit(flight.step, [file for part in parts for file in part.files])

@@ -108,6 +108,8 @@ def write_small_files(trainer: Trainer, trainers_own_save: Callable[..., None], 
     moment = Moment()
 
     def write_scheduler(folder: str) -> None:
+        if not trainer.args.should_save:
+            return  # The first process of several saves what they share.
         moment.optimizer = trainer.optimizer.state_dict()  # type: ignore[union-attr]  # there is one while training
         with warnings.catch_warnings(record=True) as caught:
             torch.save(trainer.lr_scheduler.state_dict(), Path(folder, SCHEDULER_NAME))  # type: ignore[union-attr]

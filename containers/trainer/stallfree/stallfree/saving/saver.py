@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from transformers import Trainer
 
-from stallfree.checkpoint.manifest import Manifest
+from stallfree.checkpoint.durable import flush_tree
+from stallfree.checkpoint.manifest import File, Manifest, describe, names_in
 from stallfree.checkpoint.store import Store
 from stallfree.events import Sink
 from stallfree.ranks import Ranks
@@ -34,6 +36,10 @@ class Saver(Protocol):
     def after_update(self) -> None:
         """The optimizer has changed the weights, and nothing else was done since."""
 
+    @property
+    def has_failed(self) -> bool:
+        """Something that was begun has gone wrong here: all processes are to call `drain`, which says what."""
+
     def under_way(self) -> int | None:
         """The step of the save that was begun and is not yet durable. There is never more than one."""
 
@@ -48,7 +54,7 @@ class Saver(Protocol):
         """
 
     def drain(self) -> None:
-        """Return when everything that was begun is durable; raise what went wrong."""
+        """Return when everything that was begun is durable; raise what went wrong, in all processes alike."""
 
     def close(self) -> None:
         """Training is over, well or not: finish what was begun, and give back what was taken."""
@@ -85,7 +91,7 @@ class PlainSaver:
         with timing.recording():
             manifest = self._write_and_commit(step)
         seconds = self._clock() - began
-        if manifest is not None:
+        if self._ranks.is_first:
             self._publisher.committed(
                 manifest,
                 stall_seconds=seconds,
@@ -99,6 +105,11 @@ class PlainSaver:
 
     def after_update(self) -> None:
         """Nothing to get ready."""
+
+    @property
+    def has_failed(self) -> bool:
+        """`save` itself says so."""
+        return False
 
     def under_way(self) -> int | None:
         return None
@@ -115,18 +126,23 @@ class PlainSaver:
     def close(self) -> None:
         """Nothing was taken."""
 
-    def _write_and_commit(self, step: int) -> Manifest | None:
+    def _write_and_commit(self, step: int) -> Manifest:
         try:
-            self._ranks.from_first(lambda: str(self._store.stage(step)))
+            staged = self._ranks.from_first(lambda: self._store.stage(step))
             with phase("write"):
-                write_checkpoint(self._trainer, self._trainers_own_save, self._store)
-            # No manifest before every process has written its part.
-            self._ranks.wait()
-            manifest = self._store.commit(step) if self._ranks.is_first else None
-            # No process goes on, or exits, before the checkpoint is there.
-            self._ranks.wait()
-            return manifest
+                self._ranks.together(lambda: write_checkpoint(self._trainer, self._trainers_own_save, self._store))
+            parts = self._ranks.together(lambda: self._make_durable(staged))
+            # No manifest before every process's part is durable; no process goes on, or exits, before it is there.
+            return self._ranks.from_first(lambda: self._store.commit(step, [file for part in parts for file in part]))
         except Exception as error:
             if self._ranks.is_first:
                 self._store.discard(step)
             raise SaveFailed(step, error) from error
+
+    def _make_durable(self, staged: Path) -> list[File]:
+        """Each machine flushes what its processes wrote, and all processes share the reading for the checksums."""
+        if self._ranks.count == 1:
+            return []  # The commit does both.
+        if self._trainer.args.local_process_index == 0:
+            flush_tree(staged)
+        return [describe(staged, name) for name in names_in(staged)[self._ranks.number :: self._ranks.count]]

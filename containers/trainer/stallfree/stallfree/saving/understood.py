@@ -7,7 +7,6 @@ import torch
 from accelerate import DistributedType
 from transformers import PreTrainedModel, Trainer
 
-from stallfree.ranks import Ranks
 from stallfree.saving.image import CannotOverlap
 
 # At most: its name, its headers, and what is skipped to align it.
@@ -19,13 +18,13 @@ def bare_model(trainer: Trainer) -> Any:
     return trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
 
 
-def check(trainer: Trainer, ranks: Ranks) -> None:
+def check(trainer: Trainer) -> None:
     """CannotOverlap if this training is of a kind that the Trainer's own save must write."""
     model = bare_model(trainer)
     optimizer = getattr(trainer.optimizer, "optimizer", trainer.optimizer)
     changed = [name for name in _OUR_PART if getattr(type(trainer), name) is not getattr(Trainer, name)]
     reasons = {
-        "several processes train together": not ranks.is_alone,
+        "each machine saves to a disk of its own": trainer.args.save_on_each_node and trainer.args.world_size > 1,
         "training is sharded": trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled,
         "training runs on XLA": trainer.accelerator.distributed_type == DistributedType.XLA,
         "checkpoints are pushed to the hub, which reads their files": trainer.args.push_to_hub,
