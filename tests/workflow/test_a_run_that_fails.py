@@ -21,7 +21,7 @@ def test_a_script_that_crashes_still_exports_what_it_had_saved(deployed: Deploye
 
 
 def test_a_killed_training_keeps_every_checkpoint_that_was_whole(deployed: Deployed) -> None:
-    run = deployed.start(digits("killed", steps=2000), faults=(KillTraining(at_step=25),)).finish()
+    run = deployed.start(digits("killed", steps=2000), faults=(KillTraining(at_step=20, on=["saved"]),)).finish()
 
     assert ended_as(run, Training.CRASHED, Durability.VERIFIED), run.story()
     assert 20 in run.verified_steps
@@ -29,13 +29,15 @@ def test_a_killed_training_keeps_every_checkpoint_that_was_whole(deployed: Deplo
 
 
 def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_was(deployed: Deployed) -> None:
-    job = digits("retried", retry={"crash": 1})
-    run = deployed.start(job, faults=(KillTraining(at_step=25),)).finish()
+    job = digits("retried", steps=300, retry={"crash": 1})
+    run = deployed.start(job, faults=(KillTraining(at_step=20, on=["saved"]),)).finish()
 
     assert run.status == "SUCCEEDED", run.story()
-    resumed = [event for event in run.events if event["kind"] == "resumed"]
-    assert [event["attempt"] for event in resumed] == [2]
-    assert resumed[0]["step"] >= 20
+    [resumed] = [event for event in run.events if event["kind"] == "resumed"]
+    assert resumed["attempt"] == 2
+    announced = [event["step"] for event in run.events if event["kind"] == "saved" and event["attempt"] == 1]
+    # A save that was under way may be lost with the training, and may as well have become whole before it.
+    assert resumed["step"] >= max(announced) >= 20
 
 
 def test_training_that_takes_too_long_is_stopped_and_its_checkpoints_kept(deployed: Deployed) -> None:

@@ -4,10 +4,12 @@ from tests.workflow.runs import Deployed
 
 
 def test_the_same_job_again_resumes_from_the_newest_verified_step(deployed: Deployed) -> None:
-    killed = deployed.start(digits("resumed", steps=60), faults=(KillTraining(at_step=35),)).finish()
+    job = digits("resumed", steps=300)
+    killed = deployed.start(job, faults=(KillTraining(at_step=30, on=["saved"]),)).finish()
     newest = killed.verified_steps[-1]
-    again = deployed.start(digits("resumed", steps=60)).finish()
+    again = deployed.start(job).finish()
 
+    assert newest >= 30
     assert again.status == "SUCCEEDED", again.story()
     [resumed] = [event for event in again.events if event["kind"] == "resumed"]
     assert resumed["step"] == newest

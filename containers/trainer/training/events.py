@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.events import Event
-from training.hook.belay_hook.lines import append, print_line
+from training.hook.belay_hook.lines import append, print_line, sync
 
 
 class Recorder:
@@ -26,6 +26,7 @@ class Recorder:
             return
         try:
             append(self._file, line)
+            sync(self._file)
         except OSError as error:
             # A full disk must not change how the task ends; the log has the line already.
             print(f"The event could not be written to {self._file}: {error}", file=sys.stderr)

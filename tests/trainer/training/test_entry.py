@@ -64,12 +64,15 @@ def test_killed_and_started_again_it_resumes_and_ends_with_the_weights_of_an_uni
     last = first.events[-1]
     assert isinstance(last, Failed) and last.exit_code == 137 and "SIGKILL" in last.reason
 
+    announced = max(first.steps("saved"))
     second = scratch.start()
     assert second.wait() == 0
-    resumed = [event for event in second.events if isinstance(event, Resumed)]
-    assert [(event.step, event.source, event.attempt) for event in resumed] == [
-        (10, "run/checkpoints/checkpoint-10", 2)
-    ]
+    [resumed] = [event for event in second.events if isinstance(event, Resumed)]
+    # The save of step 10 began before the kill, and each save waits for the one before it.
+    assert resumed.step in (5, 10)
+    # The newest that was announced, or a newer whole one: a kill can fall between a commit and its announcement.
+    assert resumed.step >= announced
+    assert (resumed.source, resumed.attempt) == (f"run/checkpoints/checkpoint-{resumed.step}", 2)
     assert weights_bytes(scratch, 24) == weights_bytes(finished, 24)
 
 

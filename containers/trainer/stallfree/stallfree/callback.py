@@ -13,7 +13,8 @@ from stallfree.events import Event, Sink
 from stallfree.loading.resume import choose
 from stallfree.ranks import Ranks
 from stallfree.record import Record
-from stallfree.saving.saver import MakeSaver, PlainSaver
+from stallfree.saving.overlapped import OverlappedSaver
+from stallfree.saving.saver import MakeSaver
 from stallfree.session import Session
 from stallfree.trainer_files import shadow, trainer_calling
 
@@ -27,8 +28,8 @@ class Stallfree(TrainerCallback):
 
     cadence: instead of the Trainer's own save_strategy. keep: instead of its save_total_limit.
     resume_from: folders of checkpoints to look into besides our own. always_resume: also if the script does not ask.
-    resume_at_least: refuse to begin below this step. make_saver: OverlappedSaver lets training go on while a checkpoint
-    is copied and written, for one copy of the state in memory.
+    resume_at_least: refuse to begin below this step. make_saver: PlainSaver makes training wait for each
+    save, and takes no memory; the OverlappedSaver lets it go on, for one copy of the state in memory.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Stallfree(TrainerCallback):
         resume_at_least: int = 0,
         always_resume: bool = False,
         sink: Sink = _tell_nobody,
-        make_saver: MakeSaver = PlainSaver,
+        make_saver: MakeSaver = OverlappedSaver,
     ) -> None:
         self._checkpoints = checkpoints
         self._staging = staging

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ _METRICS = {
     "saved": {"stall_seconds": "Seconds", "durable_seconds": "Seconds", "bytes": "Bytes"},
 }
 
+# Training itself says these, and does not wait for a disk on which a save is being written; another follows soon.
+_NEWS = {"step", "evaluated"}
+
 
 def print_line(line: str) -> None:
     # Past sys.stdout, which a script may have replaced.
@@ -25,6 +29,13 @@ def append(file: Path, line: str) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(handle, f"{line}\n".encode())
+    finally:
+        os.close(handle)
+
+
+def sync(file: Path) -> None:
+    handle = os.open(file, os.O_RDONLY)
+    try:
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -37,14 +48,19 @@ class EventLines:
         self._always = {"run": run, "attempt": attempt}
         self._job = job
         self._file = file
+        # Training tells of its steps, and a saver beside it of its checkpoints: in the same order in both places.
+        self._in_order = threading.Lock()
 
     def write(self, kind: str, **fields: Any) -> None:
         now = datetime.now(UTC)
         at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         known = {name: value for name, value in fields.items() if not _is_nothing(value)}
         event = {"at": at, **self._always, "kind": kind, **known}
-        append(self._file, json.dumps(event))
-        print_line(json.dumps({**event, **self._metrics(kind, known, now)}))
+        with self._in_order:
+            append(self._file, json.dumps(event))
+            print_line(json.dumps({**event, **self._metrics(kind, known, now)}))
+        if kind not in _NEWS:
+            sync(self._file)
 
     def _metrics(self, kind: str, known: dict[str, Any], now: datetime) -> dict[str, Any]:
         """CloudWatch's embedded metric format."""
