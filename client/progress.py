@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from client.history import Entered, Trouble
 from contract.events import AnyEvent, Evaluated, Failed, Finished, PassedOver, Resumed, Saved, Started, Step, Stopping
@@ -81,7 +82,8 @@ def sentence(event: AnyEvent) -> str | None:
         case PassedOver():
             return f"passed over {event.path}: {event.reason}"
         case Saved():
-            return f"saved step {event.step}: {event.files} files, {bytes_text(event.bytes)}"
+            written = f"{event.files} files, {bytes_text(event.bytes)}"
+            return f"saved step {event.step}: {written}, training waited {seconds_text(event.stall_seconds)}"
         case Evaluated():
             metrics = ", ".join(f"{name} {value:.3f}" for name, value in event.metrics.items() if _is_of_quality(name))
             return f"evaluated at step {event.step}: {metrics}" if metrics else None
@@ -102,6 +104,28 @@ def bytes_text(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
+
+
+def seconds_text(seconds: float) -> str:
+    """0.0034 -> '3.4 ms'."""
+    if seconds < 1:
+        milliseconds = seconds * 1000
+        return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
+    return f"{seconds:.1f} s"
+
+
+def saves_sentence(look: Look) -> str | None:
+    """What the saves of a run cost it; None if there were none."""
+    saves = [event for event in look.events if isinstance(event, Saved)]
+    if not saves:
+        return None
+    stall = median(save.stall_seconds for save in saves)
+    durable = median(save.durable_seconds for save in saves)
+    times = "1 save" if len(saves) == 1 else f"{len(saves)} saves"
+    return (
+        f"{times}: training waited {seconds_text(stall)} for one (median), which was whole and on disk"
+        f" {seconds_text(durable)} after it began"
+    )
 
 
 def _is_of_quality(metric: str) -> bool:

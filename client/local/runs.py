@@ -3,6 +3,7 @@
 from rich.console import Console
 
 from client.local.telling import Unexpected
+from client.progress import saves_sentence
 from client.reading import Run, follow
 from client.show import Display, certificate_panel, checkpoints_table
 from contract.certificate import Certificate
@@ -16,6 +17,8 @@ def watch(console: Console, run: Run) -> None:
     with Display(console, started_at=run.started_at) as display:
         for look in follow(run, every_seconds=_LOOK_EVERY_SECONDS):
             display.show(look)
+    if saves := saves_sentence(look):
+        console.print(saves)
 
 
 def certified(console: Console, run: Run) -> Certificate:

@@ -17,7 +17,7 @@ def step(number: int, *, seconds: float, loss: float | None = None, attempt: int
     return Step(at=at(seconds), run=RUN, attempt=attempt, step=number, total_steps=100, loss=loss)
 
 
-def saved(number: int, *, seconds: float, attempt: int = 1) -> Saved:
+def saved(number: int, *, seconds: float, attempt: int = 1, stall_seconds: float = 0.0034) -> Saved:
     return Saved(
         at=at(seconds),
         run=RUN,
@@ -26,7 +26,7 @@ def saved(number: int, *, seconds: float, attempt: int = 1) -> Saved:
         path=f"run/checkpoints/checkpoint-{number}",
         files=9,
         bytes=1_234_567,
-        stall_seconds=0.1,
+        stall_seconds=stall_seconds,
         durable_seconds=0.2,
         manifest_crc64nvme="AAAAAAAAAAA=",
     )

@@ -16,7 +16,7 @@ def test_the_first_look_tells_everything_in_the_order_in_which_it_happened() -> 
 
     assert [(item.kind, item.text) for item in news(None, look)] == [
         ("state", "Train"),
-        ("trainer", "saved step 20: 9 files, 1.2 MB"),
+        ("trainer", "saved step 20: 9 files, 1.2 MB, training waited 3.4 ms"),
         ("verified", "step 20 is proven in S3 (crc64nvme)"),
         ("trouble", "States.TaskFailed: Essential container exited"),
         ("teardown", "Verify"),
@@ -27,7 +27,7 @@ def test_a_later_look_tells_only_what_came_in_between() -> None:
     before = Look("RUNNING", entered=[Entered(at(1), "Train")], events=[saved(20, seconds=5)])
     after = Look("RUNNING", entered=[Entered(at(1), "Train")], events=[saved(20, seconds=5), saved(40, seconds=9)])
 
-    assert [item.text for item in news(before, after)] == ["saved step 40: 9 files, 1.2 MB"]
+    assert [item.text for item in news(before, after)] == ["saved step 40: 9 files, 1.2 MB, training waited 3.4 ms"]
     assert news(after, after) == []
 
 
@@ -35,7 +35,7 @@ def test_a_line_that_came_late_is_still_told() -> None:
     before = Look("RUNNING", events=[saved(40, seconds=9)])
     after = Look("RUNNING", events=[saved(20, seconds=5), saved(40, seconds=9)])
 
-    assert [item.text for item in news(before, after)] == ["saved step 20: 9 files, 1.2 MB"]
+    assert [item.text for item in news(before, after)] == ["saved step 20: 9 files, 1.2 MB, training waited 3.4 ms"]
 
 
 def test_a_state_that_is_entered_again_is_told_again() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from client.progress import Look, bytes_text, progress_of, sentence
+from client.progress import Look, bytes_text, progress_of, saves_sentence, seconds_text, sentence
 from contract.events import Evaluated, Failed, Resumed, Started
 from contract.ledger import Ledger, LedgerEntry
 from tests.client.looks import RUN, START, at, proven, saved, step
@@ -53,7 +53,7 @@ def test_steps_alone_are_no_sentence() -> None:
     [
         (Started(at=START, run=RUN, attempt=1, job="digits", processes=1), "the trainer started"),
         (Started(at=START, run=RUN, attempt=3, job="digits", processes=1), "the trainer started, attempt 3"),
-        (saved(40, seconds=1), "saved step 40: 9 files, 1.2 MB"),
+        (saved(40, seconds=1), "saved step 40: 9 files, 1.2 MB, training waited 3.4 ms"),
         (Failed(at=START, run=RUN, attempt=1, exit_code=1, reason="ValueError"), "failed with exit code 1: ValueError"),
     ],
 )
@@ -67,6 +67,23 @@ def test_an_evaluation_is_told_by_its_quality_and_not_by_its_speed() -> None:
     told = sentence(Evaluated(at=START, run=RUN, attempt=1, step=69, metrics=metrics))
 
     assert told == "evaluated at step 69: eval_accuracy 0.912"
+
+
+def test_what_the_saves_cost_is_told_in_one_line_by_their_medians() -> None:
+    stalls = [0.0021, 0.0034, 5.0]
+    look = Look("SUCCEEDED", events=[saved(20, seconds=n, stall_seconds=stall) for n, stall in enumerate(stalls)])
+
+    assert saves_sentence(look) == (
+        "3 saves: training waited 3.4 ms for one (median), which was whole and on disk 200 ms after it began"
+    )
+    assert saves_sentence(Look("FAILED")) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.00042, "0.4 ms"), (0.0034, "3.4 ms"), (0.0123, "12 ms"), (0.9, "900 ms"), (5.21, "5.2 s")]
+)
+def test_times_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
 
 
 @pytest.mark.parametrize(
