@@ -35,8 +35,8 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) benchmarks.run_cost
 
-bench-checkpoint: .venv/.local ## what a checkpoint costs training (four minutes, on an otherwise idle machine)
-	@PYTHONPATH=containers/trainer/stallfree $(IN_VENV) benchmarks.checkpoint
+bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 idle minutes; OPTIONS=--help)
+	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)
 
 # ---- the gate: all of it passes before every commit
 
@@ -115,6 +115,11 @@ LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt const
 .venv/.check: requirements/check.txt $(LOCAL_INPUTS) | .venv/bin/python
 	$(call pip_install,check)
 	@touch .venv/.local $@
+
+# A peer that a benchmark compares with: without it the benchmark runs as well, and says what is missing.
+.venv/.bench: requirements/bench.txt .venv/.local
+	@$(IN_VENV) pip install --disable-pip-version-check --quiet --no-deps --requirement requirements/bench.txt \
+		&& touch $@ || echo "Not installed: requirements/bench.txt. The peer in it will be left out."
 
 node_modules/.ready: package.json package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' \

@@ -1,0 +1,1 @@
+"""What stallfree is compared with."""

@@ -1,0 +1,96 @@
+"""One training to be measured, in a process of its own: `python -m benchmarks.checkpoint.training <what, as JSON>`.
+
+An unmodified Trainer; what saves is put into the place of its save. The figures go to `<folder>.json`.
+"""
+
+import json
+import os
+import resource
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+from benchmarks.checkpoint.models import Computing, model_for, tokens_for
+from benchmarks.checkpoint.peers.all import WAYS
+from benchmarks.checkpoint.peers.way import Way
+from benchmarks.checkpoint.watch import Watch
+
+_MORE_STEPS_THAN_NEEDED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Training:
+    way: str
+    folder: str
+    state_gb: float
+    how: str
+    step_seconds: float
+    saves: int
+    quiet_steps: int
+
+
+class _Attach(TrainerCallback):
+    """The way first, then the watch over it; both when everyone else is in place."""
+
+    def __init__(self, way: Way, watch: Watch) -> None:
+        self._way = way
+        self._watch = watch
+        self.trainer: Trainer | None = None
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        assert self.trainer is not None, "set right after the Trainer was made"
+        self._way.attach(self.trainer)
+        self._watch.attach(self.trainer)
+
+
+def train(asked: Training) -> dict[str, Any]:
+    torch.manual_seed(0)
+    computing = Computing(asked.how, asked.step_seconds)
+    way = WAYS[asked.way].make()
+    watch = Watch(
+        saves=asked.saves,
+        quiet_steps=asked.quiet_steps,
+        landed_at=way.has_landed_at,
+        forget=way.forget,
+        next_save=way.before_save,
+    )
+    attach = _Attach(way, watch)
+    tokens = torch.zeros(tokens_for(asked.state_gb, computing), dtype=torch.long)
+    model = model_for(asked.state_gb, computing)
+    trainer = attach.trainer = Trainer(
+        model=model,
+        args=TrainingArguments(
+            asked.folder,
+            max_steps=_MORE_STEPS_THAN_NEEDED,
+            save_strategy="no",
+            save_total_limit=2,
+            per_device_train_batch_size=1,
+            gradient_checkpointing=asked.how == "cuda",
+            use_cpu=asked.how != "cuda",
+            disable_tqdm=True,
+            report_to="none",
+        ),
+        train_dataset=[{"input_ids": tokens, "labels": tokens}] * 100_000,
+        callbacks=[*way.callbacks(), attach, watch],
+    )
+    trainer.train()
+    way.close()
+    return {
+        "saves": [asdict(save) | {"slowdown_seconds": save.slowdown_seconds} for save in watch.saves],
+        "first_step_seconds": watch.first_step_seconds,
+        "is_durable": way.is_durable,
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "bytes": getattr(way, "bytes", 0),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+if __name__ == "__main__":
+    asked = Training(**json.loads(sys.argv[1]))
+    figures = train(asked)
+    if int(os.environ.get("RANK", "0")) == 0:
+        Path(asked.folder).with_suffix(".json").write_text(json.dumps(figures))

@@ -1,0 +1,147 @@
+"""When each step of a training began, what its saves held up, and when the next one is due.
+
+A save is asked for when the one before has landed and some steps without any have passed. So every save has, in the
+same process and within seconds, steps without one to be compared with: what else the machine does cancels out.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from benchmarks.checkpoint.peers.way import put
+
+WARM_UP_STEPS = 3
+STEPS_AFTER_LANDING = 1
+"""They still belong to the save: what it removes or writes back in the background is its cost as well."""
+_COUNTED_HOOKS = ("on_pre_optimizer_step", "on_optimizer_step", "on_step_end")
+
+
+@dataclass
+class Save:
+    """One save, seen from outside: `blocked_seconds` is what it held the loop up, in all calls that it gets."""
+
+    call_seconds: float
+    blocked_seconds: float = 0.0
+    durable_seconds: float | None = None
+    steps: list[float] = field(default_factory=list)
+    quiet_before: list[float] = field(default_factory=list)
+    quiet_after: list[float] = field(default_factory=list)
+
+    @property
+    def slowdown_seconds(self) -> float:
+        """How much longer its steps took than as many of the steps around them."""
+        return sum(self.steps) - len(self.steps) * statistics.median(self.quiet_before + self.quiet_after)
+
+
+class Watch(TrainerCallback):
+    """It must be the last callback: it overrules who else decides when to save."""
+
+    def __init__(
+        self,
+        *,
+        saves: int,
+        quiet_steps: int,
+        landed_at: Callable[[], float | None],
+        forget: Callable[[], None],
+        next_save: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self._wanted = saves
+        self._quiet_steps = quiet_steps
+        self._landed_at = landed_at
+        self._forget = forget
+        self._next_save = next_save
+        self.saves: list[Save] = []
+        self.first_step_seconds = 0.0
+        self._quiet: list[float] = []
+        self._steps = 0
+        self._began: float | None = None
+        self._call_began = 0.0
+        self._blocked = 0.0
+        self._is_saving = False
+        self._since_landing: int | None = None
+
+    def attach(self, trainer: Trainer) -> None:
+        """Time what may hold the loop up. Called when training begins: then everyone else is attached already."""
+        handler, save = trainer.callback_handler, trainer._save_checkpoint
+        for hook in _COUNTED_HOOKS:
+            put(handler, hook, self._timed(getattr(handler, hook)))
+
+        def timed_save(*arguments: Any, **named: Any) -> None:
+            self._save_begins()
+            save(*arguments, **named)
+            self.saves[-1].call_seconds = time.perf_counter() - self._call_began
+            self._blocked += self.saves[-1].call_seconds
+
+        put(trainer, "_save_checkpoint", timed_save)
+
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        now = time.perf_counter()
+        if self._began is not None:
+            self._step_ended(now - self._began)
+        self._began = now
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        # The step that ends now is not in the list yet.
+        rested = self._steps >= WARM_UP_STEPS and len(self._quiet) + 1 >= self._quiet_steps
+        done = len(self.saves) == self._wanted
+        control.should_save, control.should_training_stop = self._agreed(
+            not self._is_saving and rested and not done, not self._is_saving and rested and done
+        )
+
+    def _agreed(self, *flags: bool) -> list[bool]:
+        """The first process decides for all: only it knows when its save has landed."""
+        if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+            return list(flags)
+        decision = torch.tensor(flags, dtype=torch.int32)
+        dist.broadcast(decision, src=0)
+        return [bool(flag) for flag in decision.tolist()]
+
+    def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return call(*arguments, **named)
+            finally:
+                self._blocked += time.perf_counter() - began
+
+        return timed
+
+    def _save_begins(self) -> None:
+        # What held up the step until here belongs to the step.
+        self._blocked = 0.0
+        self._forget()
+        self._next_save(len(self.saves))
+        self.saves.append(Save(call_seconds=0.0, quiet_before=self._quiet))
+        self._quiet = []
+        self._is_saving, self._since_landing = True, None
+        self._call_began = time.perf_counter()
+
+    def _step_ended(self, seconds: float) -> None:
+        self._steps += 1
+        blocked, self._blocked = self._blocked, 0.0
+        if self._steps == 1:
+            self.first_step_seconds = seconds
+        if self._steps <= WARM_UP_STEPS:
+            return
+        if not self._is_saving:
+            self._quiet.append(seconds)
+            if self.saves:
+                self.saves[-1].quiet_after = self._quiet
+            return
+        save = self.saves[-1]
+        save.steps.append(seconds)
+        save.blocked_seconds += blocked
+        landed_at = self._landed_at()
+        if self._since_landing is not None:
+            self._since_landing += 1
+        elif landed_at is not None:
+            save.durable_seconds = landed_at - self._call_began
+            self._since_landing = 0
+        if self._since_landing is not None and self._since_landing >= STEPS_AFTER_LANDING and len(save.steps) > 1:
+            self._is_saving = False
