@@ -10,7 +10,9 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 from stallfree.cadence import Cadence
 from stallfree.checkpoint.store import Store
 from stallfree.events import Event, Sink
-from stallfree.loading.resume import choose
+from stallfree.loading.content import Content
+from stallfree.loading.into_trainer import loading_exactly, reader_for
+from stallfree.loading.resume import Read, choose
 from stallfree.ranks import Ranks
 from stallfree.record import Record
 from stallfree.saving.overlapped import OverlappedSaver
@@ -79,7 +81,9 @@ class Stallfree(TrainerCallback):
             return trainers_own_train(resume_from_checkpoint, trial, *args, **named)
         ranks, store = Ranks(), self._store_for(trainer)
         ranks.from_first(store.open)
-        resumed = ranks.from_first(functools.partial(self._choose, resume_from_checkpoint, store))
+        read = reader_for(trainer, ranks)
+        content = self._choose(resume_from_checkpoint, store, ranks, read)
+        resumed = content.folder if content else None
         keep = self._keep if self._keep is not None else trainer.args.save_total_limit
         record = Record(self._sink)
         saver = self._make_saver(trainer=trainer, store=store, ranks=ranks, keep=keep, sink=record)
@@ -93,7 +97,7 @@ class Stallfree(TrainerCallback):
             resumed=resumed,
         )
         try:
-            with self._session.attached():
+            with self._session.attached(), loading_exactly(trainer, content, read, ranks):
                 return trainers_own_train(str(resumed) if resumed else None, trial, *args, **named)
         finally:
             self._session = None
@@ -102,13 +106,15 @@ class Stallfree(TrainerCallback):
         checkpoints = self._checkpoints or Path(str(trainer.args.output_dir))
         return Store(checkpoints=checkpoints, staging=self._staging or checkpoints / ".staging")
 
-    def _choose(self, asked: str | bool | None, store: Store) -> Path | None:
+    def _choose(self, asked: str | bool | None, store: Store, ranks: Ranks, read: Read) -> Content | None:
         return choose(
             asked,
             folders=[store.checkpoints, *self._resume_from],
             always=self._always_resume,
             at_least=self._resume_at_least,
-            sink=self._sink,
+            sink=self._sink if ranks.is_first else _tell_nobody,
+            ranks=ranks,
+            read=read,
         )
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:

@@ -9,7 +9,6 @@ from transformers import Trainer, TrainerControl, TrainerState
 
 from stallfree.cadence import Cadence
 from stallfree.checkpoint.store import Store
-from stallfree.loading.weights import load_exactly
 from stallfree.ranks import Ranks
 from stallfree.record import Record
 from stallfree.saving.saver import Saver
@@ -47,10 +46,9 @@ class Session:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """While training runs, the Trainer saves through us, loads exactly, rotates nothing and hears SIGTERM."""
+        """While training runs, the Trainer saves through us, rotates nothing and hears SIGTERM."""
         trainer = self._trainer
         shadow(trainer, "_save_checkpoint", lambda model, trial: self.save())
-        loads = load_exactly(trainer)
         limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
         try:
             with self._stop.listening():
@@ -60,7 +58,7 @@ class Session:
             if self._record.saves:
                 logger.info("The checkpoints of this training:\n%s", self._record.table())
             trainer.args.save_total_limit = limit
-            unshadow(trainer, "_save_checkpoint", "_run_epoch", *loads)
+            unshadow(trainer, "_save_checkpoint", "_run_epoch")
 
     def begin(self, state: TrainerState, control: TrainerControl) -> None:
         if self._ranks.any(self._stop.asked)[0]:

@@ -72,17 +72,33 @@ def read(folder: Path) -> Manifest:
 
 def verify(folder: Path) -> Manifest:
     """Compare every byte with the manifest; NotWhole at the first difference."""
-    manifest = read(folder)
-    if folder.name != f"checkpoint-{manifest.step}":
-        raise NotWhole(f"its manifest is that of step {manifest.step}")
+    manifest = complete(folder)
     try:
-        _verify_files(folder, manifest)
+        for file in manifest.files:
+            compare(file, checksum(folder / file.path))
     except OSError as error:
         raise NotWhole(f"it cannot be read: {error}") from error
     return manifest
 
 
-def _verify_files(folder: Path, manifest: Manifest) -> None:
+def complete(folder: Path) -> Manifest:
+    """The manifest, if every file that it lists is there in its size, and no other. Their bytes are not read."""
+    manifest = read(folder)
+    if folder.name != f"checkpoint-{manifest.step}":
+        raise NotWhole(f"its manifest is that of step {manifest.step}")
+    try:
+        _compare_names_and_sizes(folder, manifest)
+    except OSError as error:
+        raise NotWhole(f"it cannot be read: {error}") from error
+    return manifest
+
+
+def compare(file: File, crc64nvme: str) -> None:
+    if crc64nvme != file.crc64nvme:
+        raise NotWhole(f"{file.path} has other bytes than were saved")
+
+
+def _compare_names_and_sizes(folder: Path, manifest: Manifest) -> None:
     there, listed = set(names_in(folder)), {file.path for file in manifest.files}
     if missing := sorted(listed - there):
         raise NotWhole(f"{missing[0]} is missing")
@@ -93,18 +109,19 @@ def _verify_files(folder: Path, manifest: Manifest) -> None:
         size = (folder / file.path).stat().st_size
         if size != file.bytes:
             raise NotWhole(f"{file.path} has {size} bytes instead of {file.bytes}")
-    for file in manifest.files:
-        if checksum(folder / file.path) != file.crc64nvme:
-            raise NotWhole(f"{file.path} has other bytes than were saved")
 
 
 def checksum(path: Path) -> str:
-    """CRC64NVME the way S3 reports it: base64 of eight big-endian bytes."""
     value = 0
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             value = crc64nvme(block, value)
-    return base64.b64encode(value.to_bytes(8, "big")).decode()
+    return as_s3_reports(value)
+
+
+def as_s3_reports(crc64nvme: int) -> str:
+    """Base64 of eight big-endian bytes."""
+    return base64.b64encode(crc64nvme.to_bytes(8, "big")).decode()
 
 
 def describe(folder: Path, name: str) -> File:

@@ -1,11 +1,14 @@
 """Finding the checkpoint to resume from. What is not whole is named and passed over, never trusted, never fatal."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.store import step_of
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -15,31 +18,37 @@ class PassedOver:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Generic[Found]):
     path: Path
     step: int
+    content: Found
 
 
 @dataclass(frozen=True)
-class Search:
-    found: Whole | None
+class Search(Generic[Found]):
+    found: Whole[Found] | None
     passed_over: list[PassedOver] = field(default_factory=list)
 
 
-def newest_whole(*folders: Path) -> Search:
+def newest_whole(*folders: Path) -> Search[manifest.Manifest]:
     """The whole checkpoint with the highest step in any of the folders; of equals, the one in the first folder."""
+    return first_whole(newest_first(*folders), manifest.verify)
+
+
+def first_whole(candidates: Sequence[tuple[int, Path]], read: Callable[[Path], Found]) -> Search[Found]:
+    """The first that can be read without a `NotWhole`."""
     passed_over: list[PassedOver] = []
-    for step, path in _newest_first(folders):
+    for step, path in candidates:
         try:
-            manifest.verify(path)
+            content = read(path)
         except manifest.NotWhole as fault:
             passed_over.append(PassedOver(path, str(fault)))
         else:
-            return Search(Whole(path, step), passed_over)
+            return Search(Whole(path, step, content), passed_over)
     return Search(None, passed_over)
 
 
-def _newest_first(folders: Iterable[Path]) -> list[tuple[int, Path]]:
+def newest_first(*folders: Path) -> list[tuple[int, Path]]:
     candidates = [
         (step, path)
         for folder in folders

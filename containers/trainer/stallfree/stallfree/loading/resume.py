@@ -1,49 +1,87 @@
 """Which checkpoint a training starts from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stallfree.checkpoint import manifest
-from stallfree.checkpoint.reading import Search, newest_whole
+from stallfree.checkpoint.reading import Search, first_whole, newest_first
 from stallfree.checkpoint.store import step_of
 from stallfree.events import PassedOver, Resumed, Sink
+from stallfree.loading.content import Content
+from stallfree.ranks import Ranks
 
 
 class NothingWhole(ValueError):
     """Training was to resume, and there is no checkpoint that it may resume from."""
 
 
+Read = Callable[[Path], Content]
+"""Every byte of a checkpoint; NotWhole if one is not as it was saved."""
+
+
 def choose(
-    asked: str | bool | None, *, folders: Sequence[Path], always: bool, at_least: int, sink: Sink
-) -> Path | None:
-    """What `Trainer.train(resume_from_checkpoint=asked)` should really start from.
+    asked: str | bool | None,
+    *,
+    folders: Sequence[Path],
+    always: bool,
+    at_least: int,
+    sink: Sink,
+    ranks: Ranks,
+    read: Read,
+) -> Content | None:
+    """What `Trainer.train(resume_from_checkpoint=asked)` should really start from, already read.
 
     A path is what the script begins with; in a run that already saved (`always`), what was saved goes before it.
+    All processes call this, and get the same answer.
     """
+    read = together(read, ranks)
     if asked is True or always:
-        search = newest_whole(*folders)
+        search = first_whole(ranks.from_first(lambda: newest_first(*folders)), read)
         for passed in search.passed_over:
             sink(PassedOver(path=str(passed.path), reason=passed.reason))
         if at_least and (search.found is None or search.found.step < at_least):
             raise NothingWhole(_refusal(at_least, search))
         if search.found:
             sink(Resumed(step=search.found.step, source=str(search.found.path)))
-            return search.found.path
+            return search.found.content
         if asked is True and not always:
             raise NothingWhole(f"No whole checkpoint in {', '.join(map(str, folders))}.")
-    return _as_given(Path(asked), sink) if isinstance(asked, str) else None
+    return _as_given(Path(asked), read, sink, ranks) if isinstance(asked, str) else None
 
 
-def _refusal(at_least: int, search: Search) -> str:
+def together(read: Read, ranks: Ranks) -> Read:
+    """All processes find a checkpoint whole, or none of them trains from it."""
+
+    def read_together(folder: Path) -> Content:
+        content = Content(folder)
+
+        def attempt() -> str:
+            nonlocal content
+            try:
+                content = read(folder)
+            except manifest.NotWhole as fault:
+                # Its words alone: the error would keep what was read of this checkpoint while the next one is.
+                return str(fault)
+            return ""
+
+        if faults := [fault for fault in ranks.together(attempt) if fault]:
+            raise manifest.NotWhole(faults[0])
+        return content
+
+    return read_together
+
+
+def _refusal(at_least: int, search: Search[Content]) -> str:
     faults = [f"{passed.path.name}: {passed.reason}" for passed in search.passed_over]
     return f"Training was to resume from step {at_least}, but " + ("; ".join(faults) or "no checkpoint is there") + "."
 
 
-def _as_given(path: Path, sink: Sink) -> Path:
-    if (path / manifest.NAME).exists():
+def _as_given(path: Path, read: Read, sink: Sink, ranks: Ranks) -> Content:
+    content = Content(path)
+    if ranks.from_first((path / manifest.NAME).exists):
         try:
-            manifest.verify(path)
+            content = read(path)
         except manifest.NotWhole as fault:
             raise NothingWhole(f"{path} cannot be resumed from: {fault}.") from fault
     sink(Resumed(step=step_of(path) or 0, source=str(path)))
-    return path
+    return content

@@ -5,7 +5,7 @@ transformers 5 saves many models under the names of their original releases and 
 matches by name, skips what it does not find with a line in the log, and trains on from random weights.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,47 +13,40 @@ import torch
 from safetensors import safe_open
 from transformers import PreTrainedModel, Trainer
 
-from stallfree.trainer_files import shadow
-
 _WEIGHTS = "*.safetensors"
-_METHODS = ("_load_from_checkpoint", "_load_best_model", "_issue_warnings_after_load")
 
 
 class WeightsDoNotFit(ValueError):
     """A checkpoint's weights and the model's are not the same set; training on would lose what was learned."""
 
 
-def load_exactly(trainer: Trainer) -> tuple[str, ...]:
-    """Make this Trainer's loads exact; answers the names of the methods that were shadowed."""
-    own_load, own_best = trainer._load_from_checkpoint, trainer._load_best_model
-
-    def load(resume_from_checkpoint: str, model: Any = None) -> None:
-        _load(trainer, Path(resume_from_checkpoint), lambda: own_load(resume_from_checkpoint, model))
-
-    def load_best() -> None:
-        _load(trainer, Path(str(trainer.state.best_model_checkpoint)), own_best)
-
-    shadow(trainer, "_load_from_checkpoint", load)
-    shadow(trainer, "_load_best_model", load_best)
-    shadow(trainer, "_issue_warnings_after_load", lambda result: _refuse_a_misfit(trainer.model, result))
-    return _METHODS
-
-
-def _load(trainer: Trainer, checkpoint: Path, trainers_own_load: Callable[[], None]) -> None:
+def load(
+    trainer: Trainer,
+    checkpoint: Path,
+    read: Mapping[str, torch.Tensor] | None,
+    trainers_own_load: Callable[[], None],
+) -> None:
+    """Into the live model: from what was read, if that is all that is to be done, or from the disk."""
     model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
     sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    if isinstance(model, PreTrainedModel) and not sharded and _has_other_names(model, checkpoint):
+    if isinstance(model, PreTrainedModel) and not sharded and _others(model, read or _names_in(checkpoint)):
         _translate(model, checkpoint)
-    else:
+    elif read is None:
         trainers_own_load()
+    else:
+        refuse_a_misfit(trainer, model.load_state_dict(read, strict=False))
 
 
-def _has_other_names(model: PreTrainedModel, checkpoint: Path) -> bool:
+def _others(model: PreTrainedModel, names: Iterable[str]) -> bool:
+    return not set(names) <= set(model.state_dict())
+
+
+def _names_in(checkpoint: Path) -> set[str]:
     saved: set[str] = set()
     for file in checkpoint.glob(_WEIGHTS):
         with safe_open(file, framework="pt") as weights:
             saved.update(weights.keys())
-    return not saved <= set(model.state_dict())
+    return saved
 
 
 def _translate(model: PreTrainedModel, checkpoint: Path) -> None:
@@ -66,7 +59,8 @@ def _translate(model: PreTrainedModel, checkpoint: Path) -> None:
     model.load_state_dict(read.state_dict(), strict=True)
 
 
-def _refuse_a_misfit(model: Any, result: Any) -> None:
+def refuse_a_misfit(trainer: Trainer, result: Any) -> None:
+    model: Any = trainer.model
     if hasattr(model, "peft_config"):
         return  # An adapter's checkpoint holds the adapter alone: all else is missing from it by design.
     weights = model.state_dict()
