@@ -33,6 +33,10 @@ class Ground:
             if source.tensor.untyped_storage().data_ptr() in model.restless
         }
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(layout.size_bytes for layout in self._model.layouts) + self._optimizer_bytes
+
     def still_fits(self, trainer: Trainer) -> bool:
         try:
             return identity_of(trainer) == self._model.identity and optimizer_bytes_of(trainer) == self._optimizer_bytes

@@ -12,8 +12,8 @@ from stallfree.checkpoint.durable import flush
 from stallfree.checkpoint.manifest import File, Manifest, describe
 from stallfree.checkpoint.store import Store
 from stallfree.events import Sink
-from stallfree.ranks import Ranks
-from stallfree.saving import direct, understood
+from stallfree.ranks import PeerFailed, Ranks
+from stallfree.saving import direct, sharded, understood
 from stallfree.saving.flight import Flight, Part
 from stallfree.saving.ground import Ground, optimizer_bytes_of
 from stallfree.saving.image import CannotOverlap, Image
@@ -35,7 +35,7 @@ class OverlappedSaver:
 
     A save waits for the one before it, so there is never more than one copy, nor a queue. What cannot be laid out
     is saved by the PlainSaver, with one warning that says why. Of several processes the first copies and writes what
-    all share, each its own random state; they overlap, go plain, and fail together.
+    all share, each its own shards and random state; they overlap, go plain, and fail together.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class OverlappedSaver:
         self._ground, obstacle = None, None
         try:
             self._ground = self._laid_out()
-        except CannotOverlap as reason:
+        except (CannotOverlap, PeerFailed) as reason:
             obstacle = str(reason)
         except Exception as error:
             logger.exception("Laying out the checkpoint failed.")
@@ -166,15 +166,21 @@ class OverlappedSaver:
         return not obstacles
 
     def _laid_out(self) -> Ground:
-        understood.check(self._trainer)
-        model = take_model_apart(self._trainer)
-        optimizer_bytes = optimizer_bytes_of(self._trainer)
-        needed, spare = sum(layout.size_bytes for layout in model.layouts) + optimizer_bytes, self._spare_bytes()
-        if needed > spare * _SHARE_OF_SPARE_MEMORY:
-            raise CannotOverlap(f"a copy of its state takes {needed} bytes of memory, and {spare} are to be had")
-        ground = Ground(model, optimizer_bytes)
+        if self._trainer.is_fsdp_enabled:
+            ground: Ground = sharded.take_apart(self._trainer, self._ranks, lambda: understood.check(self._trainer))
+            # All processes of this machine take theirs at the same time.
+            self._check_memory(ground.size_bytes * sharded.processes_here())
+        else:
+            understood.check(self._trainer)
+            ground = Ground(take_model_apart(self._trainer), optimizer_bytes_of(self._trainer))
+            self._check_memory(ground.size_bytes)
         ground.ready = self._worker.submit(ground.take_memory)
         return ground
+
+    def _check_memory(self, needed: int) -> None:
+        spare = self._spare_bytes()
+        if needed > spare * _SHARE_OF_SPARE_MEMORY:
+            raise CannotOverlap(f"a copy of its state takes {needed} bytes of memory, and {spare} are to be had")
 
     def _go_plain(self, reason: str) -> None:
         self._is_plain = True
@@ -234,16 +240,18 @@ class OverlappedSaver:
         finally:
             flight.copied.set()
         with phase("write"):
+            ground.write_static(staged)
+            files = self._write(images, staged)
             if self._ranks.is_first:
-                ground.write_static(staged)
                 flight.moment.write_state(staged)
-                files = self._write(images, staged)
             else:
-                names = names_of_own_files(self._trainer)
-                for name in names:
-                    flush(staged / name)
-                files = [describe(staged, name) for name in names]
+                files += self._flushed(staged, names_of_own_files(self._trainer))
         return Part(files, spoiled=ground.names(flight.spoiled()))
+
+    def _flushed(self, staged: Path, names: list[str]) -> list[File]:
+        for name in names:
+            flush(staged / name)
+        return [describe(staged, name) for name in names]
 
     def _write(self, images: list[Image], staged: Path) -> list[File]:
         sealed = [self._helpers.submit(image.seal) for image in images]

@@ -8,7 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,9 @@ class Moment:
     """What a save must note before training goes on, besides the weights."""
 
     optimizer: dict[str, Any] | None = None
-    """References to the live state; None where only the model is saved."""
+    """References to the live state; None where only the model is saved, or the state is sharded."""
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    """The settings of a sharded optimizer."""
     state: TrainerState | None = None
 
     def write_state(self, folder: Path) -> None:
@@ -110,7 +112,11 @@ def write_small_files(trainer: Trainer, trainers_own_save: Callable[..., None], 
     def write_scheduler(folder: str) -> None:
         if not trainer.args.should_save:
             return  # The first process of several saves what they share.
-        moment.optimizer = trainer.optimizer.state_dict()  # type: ignore[union-attr]  # there is one while training
+        optimizer: Any = trainer.optimizer
+        if trainer.is_fsdp_enabled:
+            moment.groups = [dict(group) for group in optimizer.param_groups]
+        else:
+            moment.optimizer = optimizer.state_dict()
         with warnings.catch_warnings(record=True) as caught:
             torch.save(trainer.lr_scheduler.state_dict(), Path(folder, SCHEDULER_NAME))  # type: ignore[union-attr]
         reissue_pt_warnings(caught)  # type: ignore[no-untyped-call]

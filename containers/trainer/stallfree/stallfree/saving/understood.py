@@ -25,7 +25,9 @@ def check(trainer: Trainer) -> None:
     changed = [name for name in _OUR_PART if getattr(type(trainer), name) is not getattr(Trainer, name)]
     reasons = {
         "each machine saves to a disk of its own": trainer.args.save_on_each_node and trainer.args.world_size > 1,
-        "training is sharded": trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled,
+        "training is sharded by DeepSpeed": trainer.is_deepspeed_enabled,
+        "training is sharded by FSDP, and not by FSDP2 with SHARDED_STATE_DICT": _is_sharded_in_an_unknown_way(trainer),
+        "adapters are trained in shards": trainer.is_fsdp_enabled and hasattr(model, "peft_config"),
         "training runs on XLA": trainer.accelerator.distributed_type == DistributedType.XLA,
         "checkpoints are pushed to the hub, which reads their files": trainer.args.push_to_hub,
         "the model is not a PreTrainedModel, or has adapters": not isinstance(model, PreTrainedModel)
@@ -39,6 +41,13 @@ def check(trainer: Trainer) -> None:
     for reason, applies in reasons.items():
         if applies:
             raise CannotOverlap(reason)
+
+
+def _is_sharded_in_an_unknown_way(trainer: Trainer) -> bool:
+    if not trainer.is_fsdp_enabled:
+        return False
+    plugin = trainer.accelerator.state.fsdp_plugin
+    return plugin.fsdp_version != 2 or "SHARDED" not in str(plugin.state_dict_type)
 
 
 def plain_bytes(state: Any) -> int:
