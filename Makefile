@@ -40,6 +40,9 @@ bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its p
 
 # ---- the gate: all of it passes before every commit
 
+# One process a core, up to four: each has a local cloud of its own.
+PYTEST = $(IN_VENV) pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
 .PHONY: check format lint types dockerfile tests unit synth e2e
 check: format lint types dockerfile tests ## everything below, in this order
 
@@ -56,16 +59,16 @@ dockerfile: .venv/.check ## hadolint on the trainer's Dockerfile
 	@.venv/bin/hadolint containers/trainer/Dockerfile && echo "hadolint: containers/trainer/Dockerfile is clean"
 
 tests: .venv/.check node_modules/.ready ## every test in one go: unit, synth and e2e
-	@$(IN_VENV) pytest
+	@$(PYTEST)
 
 unit: .venv/.check node_modules/.ready ## the quick tests only
-	@$(IN_VENV) pytest --ignore=tests/stacks --ignore=tests/workflow
+	@$(PYTEST) --ignore=tests/stacks --ignore=tests/workflow
 
 synth: .venv/.check node_modules/.ready ## the templates, the state machines and the grants
 	@$(IN_VENV) pytest tests/stacks
 
 e2e: .venv/.check node_modules/.ready ## whole runs on a local cloud, with faults
-	@$(IN_VENV) pytest tests/workflow
+	@$(PYTEST) tests/workflow
 
 # ---- keep it in order
 

@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from aws_cdk import RemovalPolicy
@@ -38,11 +39,17 @@ def _built() -> Path:
     digest = hashlib.sha256(_REQUIREMENTS.read_bytes() + PYTHON.encode()).hexdigest()[:12]
     layer = _REPOSITORY / "build" / f"lambda-layer-{digest}"
     if not layer.exists():
-        unfinished = layer.with_suffix(".part")
-        shutil.rmtree(unfinished, ignore_errors=True)
+        layer.parent.mkdir(exist_ok=True)
         print("building the Lambda layer (once) ...", file=sys.stderr)
-        _install(unfinished / "python")
-        unfinished.rename(layer)
+        with tempfile.TemporaryDirectory(dir=layer.parent, prefix="unfinished-") as folder:
+            unfinished = Path(folder) / layer.name
+            _install(unfinished / "python")
+            try:
+                unfinished.rename(layer)
+            except OSError:
+                # Another synth, at the same time, built the same.
+                if not layer.exists():
+                    raise
     return layer
 
 
