@@ -85,6 +85,7 @@ class Stopping(Event):
     kind: Literal["stopping"] = "stopping"
     signal: str
     deadline_seconds: float
+    why: str | None = None
 
 
 class Finished(Event):

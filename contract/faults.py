@@ -107,7 +107,7 @@ def _known_keys(place: tuple[str, ...]) -> list[str]:
 
 def _as_written(place: tuple[str, ...], number: Any) -> str:
     """A bound in the unit that the field is written in."""
-    if place[0] == "limits":
+    if place[0] == "limits" and place[-1] != "budget_usd":
         return duration_of(number)
     return size_of(number) if place[-1] in ("memory", "size") else str(number)
 

@@ -202,13 +202,20 @@ class Checkpoint(Part):
 
 
 class Limits(Part):
-    """The longest that each phase may take."""
+    """The longest that each phase may take, and the most that all of it may cost."""
 
     scratch: Seconds = Field(default=1800, gt=0, description="Until the file system is there.")
     link: Seconds = Field(default=3600, gt=0, description="Until it is linked to S3.")
     capacity: Seconds = Field(default=1800, gt=0, description="Until an instance has taken the task.")
     train: Seconds = Field(default=86400, gt=0, le=30 * 86400, description="One attempt, waiting included.")
     export: Seconds = Field(default=6 * 3600, gt=0, description="One export, at the end.")
+    budget_usd: float | None = Field(
+        default=None,
+        gt=0,
+        le=10_000_000,
+        allow_inf_nan=False,
+        description="The most that the run may cost. Training saves and stops while the rest is still paid for.",
+    )
 
 
 class Retry(Part):

@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from contract.job import Job
+from contract.prices import Rates
 
 
 class ResumeFrom(BaseModel):
@@ -27,3 +28,6 @@ class RunPlan(BaseModel):
     prefix: str
     job: Job
     resume: ResumeFrom | None
+    rates: Rates | None = None
+    spend_until: datetime | None = None
+    """When the budget leaves only what saving and exporting take."""

@@ -11,6 +11,8 @@ class Training(StrEnum):
     COMPLETED = "Completed"
     CRASHED = "Crashed"
     TIMED_OUT = "TimedOut"
+    TIME_SPENT = "TimeSpent"
+    BUDGET_SPENT = "BudgetSpent"
     INTERRUPTED = "Interrupted"
     NO_CAPACITY = "NoCapacity"
     STOPPED = "Stopped"
@@ -30,6 +32,8 @@ _TRAINING = {
     Training.COMPLETED: "Training completed",
     Training.CRASHED: "Training crashed",
     Training.TIMED_OUT: "Training ran out of its time limit",
+    Training.TIME_SPENT: "Training was ended while its time limit still allowed saving",
+    Training.BUDGET_SPENT: "Training was ended while its budget still allowed saving",
     Training.INTERRUPTED: "Training was interrupted",
     Training.NO_CAPACITY: "No instance could be had for training",
     Training.STOPPED: "Training was stopped on request",

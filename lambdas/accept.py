@@ -10,6 +10,7 @@ from contract.faults import JobRefused, parse_job
 from contract.job import Job
 from contract.paths import RunPrefix
 from contract.plan import ResumeFrom, RunPlan
+from contract.prices import BudgetUnusable, Prices, Rates, rates_of, spend_until
 from contract.run import execution_digest, run_id
 from lambdas.sense import datasets, requests, resuming
 from lambdas.sense.bucket import Bucket
@@ -22,6 +23,7 @@ class Settings(Environment):
     bucket: str
     deployment: str
     dataset_buckets: str = ""
+    prices: str = "{}"
 
     @property
     def foreign_buckets(self) -> frozenset[str]:
@@ -42,7 +44,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(run=run)
 
     job = parse_job(request.job)
-    plan = _plan(Bucket(client("s3"), settings.bucket), request, job, run, settings.foreign_buckets)
+    plan = _plan(Bucket(client("s3"), settings.bucket), request, job, run, settings)
     return {
         "run": plan.run,
         "job": plan.job.name,
@@ -58,13 +60,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     }
 
 
-def _plan(bucket: Bucket, request: Request, job: Job, run: str, foreign_buckets: frozenset[str]) -> RunPlan:
+def _plan(bucket: Bucket, request: Request, job: Job, run: str, settings: Settings) -> RunPlan:
     """The first answer stands: a retry must resume from the same checkpoint, whatever was saved since."""
     prefix = RunPrefix(job.name, run)
 
     def decide_once(before: bytes | None) -> bytes:
         if before:
             return before
+        rates = rates_of(job, Prices.model_validate_json(settings.prices))
+        until, resume = _check(bucket, request, job, run, rates, settings.foreign_buckets)
         plan = RunPlan(
             run=run,
             execution_arn=request.execution_arn,
@@ -72,19 +76,29 @@ def _plan(bucket: Bucket, request: Request, job: Job, run: str, foreign_buckets:
             bucket=bucket.name,
             prefix=prefix.root,
             job=job,
-            resume=_check(bucket, job, run, foreign_buckets),
+            resume=resume,
+            rates=rates,
+            spend_until=until,
         )
         return plan.model_dump_json(indent=1).encode()
 
     return RunPlan.model_validate_json(bucket.update(prefix.plan, decide_once))
 
 
-def _check(bucket: Bucket, job: Job, run: str, foreign_buckets: frozenset[str]) -> ResumeFrom | None:
+def _check(
+    bucket: Bucket, request: Request, job: Job, run: str, rates: Rates, foreign_buckets: frozenset[str]
+) -> tuple[datetime | None, ResumeFrom | None]:
+    """Until when money may be spent, and what is resumed from."""
+    until, resume = None, None
     faults = datasets.faults_of(job.dataset, bucket, foreign_buckets)
+    try:
+        until = spend_until(job, rates, request.started_at)
+    except BudgetUnusable as fault:
+        faults.append(f"limits.budget_usd: {fault}")
     try:
         resume = resuming.choose(bucket, job, run)
     except JobRefused as refused:
         faults += refused.faults
     if faults:
         raise JobRefused(faults)
-    return resume
+    return until, resume

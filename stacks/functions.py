@@ -55,7 +55,12 @@ class Functions(Construct):
         dataset_buckets = [f"arn:{Aws.PARTITION}:s3:::{name}" for name in settings.dataset_buckets]
         self.accept = self._function(
             "accept",
-            environment={**in_bucket, **deployed, "BELAY_DATASET_BUCKETS": ",".join(settings.dataset_buckets)},
+            environment={
+                **in_bucket,
+                **deployed,
+                "BELAY_DATASET_BUCKETS": ",".join(settings.dataset_buckets),
+                "BELAY_PRICES": settings.prices.model_dump_json(),
+            },
             allowed=[
                 _allow("s3:ListBucket", bucket.bucket_arn, *dataset_buckets),
                 read_runs,

@@ -1,11 +1,14 @@
 """What a deployment can be told, in cdk.json under "belay" or with `-c belay:<setting>=<value>`."""
 
+import json
 import os
 from typing import Any, Literal, Self
 
 from aws_cdk import aws_logs as logs
 from constructs import Node
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from contract.prices import Prices
 
 _RETENTION = {
     7: logs.RetentionDays.ONE_WEEK,
@@ -47,6 +50,9 @@ class Settings(BaseModel):
     root_volume_gib: int = Field(default=150, ge=100, le=16000)
     dataset_buckets: list[str] = Field(default=[], description="Buckets beside Belay's own that jobs may read.")
     log_retention_days: Literal[7, 30, 90, 365] = 30
+    prices: Prices = Field(
+        default=Prices(), description="Dollars, of your Region: for budgets, and for what a certificate says was lost."
+    )
     notice_email: str | None = Field(default=None, description="Who is told when a file system had to be kept.")
 
     @property
@@ -57,6 +63,11 @@ class Settings(BaseModel):
     @classmethod
     def _a_number_from_the_command_line(cls, said: object) -> object:
         return int(said) if isinstance(said, str) and said.isdecimal() else said
+
+    @field_validator("prices", mode="before")
+    @classmethod
+    def _prices_from_the_command_line(cls, said: object) -> object:
+        return json.loads(said) if isinstance(said, str) else said
 
     @model_validator(mode="after")
     def _zone_goes_with_a_new_network(self) -> Self:

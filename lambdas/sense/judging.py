@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from contract import stop_reasons
+from contract import exit_codes, stop_reasons
 from contract.verdict import Training
 from lambdas.sense.witness import Witness
 
@@ -136,6 +136,10 @@ def _of_stopped_task(task: dict[str, Any]) -> Ending:
     if stop_code == "UserInitiated":
         return Ending(outcome=Training.STOPPED, reason=text)
     match exit_code:
+        case exit_codes.TIME_SPENT:
+            return Ending(outcome=Training.TIME_SPENT, reason="limits.train left only what saving takes")
+        case exit_codes.BUDGET_SPENT:
+            return Ending(outcome=Training.BUDGET_SPENT, reason="limits.budget_usd left only what saving takes")
         case 137:
             why = container_reason or "often out of memory"
             return Ending(outcome=Training.CRASHED, reason=f"killed (exit code 137; {why})")

@@ -64,7 +64,7 @@ def task(job: Job) -> dict[str, Any]:
 
 
 def limits_in_seconds(job: Job) -> dict[str, int]:
-    return {name: getattr(job.limits, name) for name in type(job.limits).model_fields}
+    return {name: getattr(job.limits, name) for name in type(job.limits).model_fields if name != "budget_usd"}
 
 
 def resume_from(run: str, step: int) -> ResumeFrom:

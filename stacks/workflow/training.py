@@ -48,6 +48,7 @@ def _override(container_name: str) -> dict[str, Any]:
     environment = {
         "BELAY_RUN": "{% $run %}",
         "BELAY_ATTEMPT": "{% $string($attempt) %}",
+        "BELAY_ATTEMPT_BEGAN": "{% $states.context.State.EnteredTime %}",
         "BELAY_SCRATCH_DNS": "{% $scratch.dns_name %}",
         "BELAY_SCRATCH_MOUNT_NAME": "{% $scratch.mount_name %}",
     }

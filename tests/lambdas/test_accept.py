@@ -39,6 +39,22 @@ def _resumed(world: World, **changes: Any) -> str | None:
     return links[2]["DataRepositoryPath"] if len(links) == 3 else None
 
 
+def test_a_budget_becomes_the_moment_until_which_money_may_be_spent(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BELAY_PRICES", '{"instance_hour": 1.0}')
+    _accept(world, limits={"budget_usd": 10})
+    plan = RunPlan.model_validate_json(world.body(PREFIX.plan))
+    assert plan.spend_until is not None and plan.spend_until > plan.started_at
+    assert plan.rates is not None and plan.rates.instance_usd_per_hour == 1.0
+
+
+def test_a_budget_without_prices_is_refused_with_the_other_faults(world: World) -> None:
+    faults = _faults(world, limits={"budget_usd": 10}, resume="20260101t000000z-00000000/checkpoint-1")
+    assert faults[0].startswith("limits.budget_usd: this deployment does not know its prices")
+    assert len(faults) == 2
+
+
 # ---- what comes out
 
 

@@ -40,12 +40,21 @@ def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_wa
     assert resumed["step"] >= max(announced) >= 20
 
 
-def test_training_that_takes_too_long_is_stopped_and_its_checkpoints_kept(deployed: Deployed) -> None:
-    job = digits("slow", steps=100_000, limits={"train": "25s"})
+def test_training_whose_time_is_spent_saves_where_it_is_before_the_limit(deployed: Deployed) -> None:
+    job = digits("slow", steps=100_000, every="1h", limits={"train": "40s"})
     run = deployed.start(job).finish()
 
-    assert ended_as(run, Training.TIMED_OUT, Durability.VERIFIED), run.story()
-    assert run.verified_steps
+    assert ended_as(run, Training.TIME_SPENT, Durability.VERIFIED), run.story()
+    [saved] = [event["step"] for event in run.events if event["kind"] == "saved"]
+    assert run.verified_steps == [saved]
+    assert run.file_systems == [] and run.living_tasks == []
+
+
+def test_training_that_does_not_stop_when_its_time_is_spent_is_ended_by_the_limit(deployed: Deployed) -> None:
+    job = script("deaf", "bash", "-c", "trap '' TERM; while true; do sleep 1; done", limits={"train": "20s"})
+    run = deployed.start(job).finish()
+
+    assert ended_as(run, Training.TIMED_OUT, Durability.NOTHING_SAVED), run.story()
     assert run.file_systems == [] and run.living_tasks == []
 
 

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+from contract import exit_codes
 from contract.events import Failed, Finished, Mounted, Started, Stopping
 from contract.plan import RunPlan
 from training import command, mount, privileges
+from training.allowance import allowance_of
 from training.environment import Environment, EnvironmentIncomplete
 from training.events import Recorder
 from training.folders import Folders, give
@@ -83,10 +86,18 @@ def train(
     for folder in (scratch, settings.trainers):
         give(folder, owner)
 
-    def stopping(number: signal.Signals) -> None:
-        recorder.record(Stopping, signal=number.name, deadline_seconds=environment.stop_seconds)
+    allowance = allowance_of(plan, began=environment.attempt_began, stop_seconds=environment.stop_seconds)
 
-    supervisor = Supervisor(trainers=settings.trainers, stop_seconds=environment.stop_seconds, on_stop=stopping)
+    def stopping(number: signal.Signals) -> None:
+        why = allowance.spent if supervisor.all_spent else None
+        recorder.record(Stopping, signal=number.name, deadline_seconds=environment.stop_seconds, why=why)
+
+    supervisor = Supervisor(
+        trainers=settings.trainers,
+        seconds_left=allowance.seconds_left(datetime.now(UTC)),
+        stop_seconds=environment.stop_seconds,
+        on_stop=stopping,
+    )
     code = supervisor.run(
         [*prefix, *command.command_of(plan.job, folders, stop_seconds=environment.stop_seconds)],
         environment=command.environment_of(plan.job, settings),
@@ -94,9 +105,12 @@ def train(
     )
     if code == 0:
         recorder.record(Finished, step=folders.newest_step())
-    else:
-        recorder.record(Failed, exit_code=code, reason=reason_of(code, supervisor, settings.last_words))
-    return code
+        return 0
+    reason = allowance.spent if supervisor.all_spent else reason_of(code, supervisor, settings.last_words)
+    recorder.record(Failed, exit_code=code, reason=reason)
+    if supervisor.all_spent:
+        return allowance.exit_code
+    return 1 if code in exit_codes.RESERVED else code
 
 
 if __name__ == "__main__":

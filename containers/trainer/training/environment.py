@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 _REQUIRED = ("BELAY_RUN", "BELAY_ATTEMPT", "BELAY_SCRATCH_DNS", "BELAY_SCRATCH_MOUNT_NAME")
@@ -15,6 +16,8 @@ class EnvironmentIncomplete(Exception):
 class Environment:
     run: str
     attempt: int
+    attempt_began: datetime
+    """When the task was asked for: what limits.train counts from."""
     scratch_dns: str
     scratch_mount_name: str
     mount_point: Path
@@ -30,9 +33,14 @@ class Environment:
         return cls(
             run=environ["BELAY_RUN"],
             attempt=int(environ["BELAY_ATTEMPT"]),
+            attempt_began=_moment(environ.get("BELAY_ATTEMPT_BEGAN")),
             scratch_dns=environ["BELAY_SCRATCH_DNS"],
             scratch_mount_name=environ["BELAY_SCRATCH_MOUNT_NAME"],
             mount_point=Path(environ.get("BELAY_MOUNT_POINT", "/fsx")),
             user=int(environ.get("BELAY_USER", "10001")),
             stop_seconds=int(environ.get("BELAY_STOP_SECONDS", "100")),
         )
+
+
+def _moment(text: str | None) -> datetime:
+    return datetime.fromisoformat(text) if text else datetime.now(UTC)

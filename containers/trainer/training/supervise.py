@@ -10,13 +10,20 @@ from training.processes import adopt_orphans, descendants, end_descendants, send
 
 
 class Supervisor:
-    """SIGTERM is passed on to those who save on it; what is still there at the deadline is killed."""
+    """SIGTERM is passed on to those who save on it; what is still there at the deadline is killed.
 
-    def __init__(self, *, trainers: Path, stop_seconds: int, on_stop: Callable[[signal.Signals], None]) -> None:
+    When nothing is left to train with, it is as if SIGTERM had come.
+    """
+
+    def __init__(
+        self, *, trainers: Path, seconds_left: float, stop_seconds: int, on_stop: Callable[[signal.Signals], None]
+    ) -> None:
         self._trainers = trainers
+        self._seconds_left = seconds_left
         self._stop_seconds = stop_seconds
         self._on_stop = on_stop
         self.stop_asked = False
+        self.all_spent = False
         self.deadline_passed = False
 
     def run(self, command: list[str], *, environment: Mapping[str, str], folder: Path) -> int:
@@ -24,13 +31,15 @@ class Supervisor:
         adopt_orphans()
         # First the handlers: a signal between start and handler would leave a training that nobody ends.
         signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGALRM, self._kill)
+        signal.signal(signal.SIGALRM, self._ring)
+        # Not 0, which would mean never.
+        signal.setitimer(signal.ITIMER_REAL, max(self._seconds_left, 0.001))
         child = subprocess.Popen(command, env=environment, cwd=folder, start_new_session=True)
         if self.stop_asked:
             # It came before there was anybody to tell.
             send(signal.SIGTERM, [child.pid])
         code = child.wait()
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         # Workers of a killed launcher would go on training, and hold the file system.
         end_descendants()
         return code if code >= 0 else 128 - code
@@ -40,14 +49,18 @@ class Supervisor:
             return
         self.stop_asked = True
         self._on_stop(signal.Signals(number))
-        signal.alarm(self._stop_seconds)
+        signal.setitimer(signal.ITIMER_REAL, self._stop_seconds)
         # Only to Trainers in training. Told as well, data loader workers would die, and the step with them;
         # launchers would count down a time-out of their own. Where nobody trains, there is nothing to save.
         send(signal.SIGTERM, self._in_training() or descendants())
 
-    def _kill(self, number: int, frame: FrameType | None) -> None:
-        self.deadline_passed = True
-        send(signal.SIGKILL, descendants())
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self.stop_asked:
+            self.deadline_passed = True
+            send(signal.SIGKILL, descendants())
+        else:
+            self.all_spent = True
+            self._stop(signal.SIGTERM, frame)
 
     def _in_training(self) -> list[int]:
         below = {str(process) for process in descendants()}

@@ -96,6 +96,8 @@ FAILED = "States.TaskFailed"
         ("States.Permissions", "", "NeverStarted", "States.Permissions"),
         # time
         ("States.Timeout", "", "TimedOut", "its time limit passed"),
+        (FAILED, task("EssentialContainerExited", exit_code=96), "TimeSpent", "limits.train left only"),
+        (FAILED, task("EssentialContainerExited", exit_code=97), "BudgetSpent", "limits.budget_usd left only"),
         ("States.Timeout", task("EssentialContainerExited", exit_code=1), "TimedOut", "its time limit passed"),
         # nothing that makes sense
         (FAILED, "not json", "Crashed", "not json"),
@@ -145,6 +147,8 @@ def test_judging_never_raises(error: Any, cause: Any) -> None:
         (Training.INTERRUPTED, 3, 10, True, 4),
         (Training.NO_CAPACITY, 2, 2, False, 3),
         (Training.TIMED_OUT, 0, 100, False, 0),
+        (Training.TIME_SPENT, 0, 100, False, 0),
+        (Training.BUDGET_SPENT, 0, 100, False, 0),
         (Training.STOPPED, 0, 100, False, 0),
         (Training.NEVER_STARTED, 0, 100, False, 0),
     ],
@@ -155,7 +159,7 @@ def test_each_cause_is_retried_as_often_as_the_job_says(
     cause = {"Interrupted": "interruption", "NoCapacity": "capacity"}.get(outcome, "crash")
     others = {"capacity": 0, "interruption": 0, "crash": 0}
     answer = judging.decide_retry(outcome, others | {cause: made}, dict.fromkeys(others, 0) | {cause: allowed})
-    if outcome in (Training.TIMED_OUT, Training.STOPPED, Training.NEVER_STARTED):
+    if allowed == 100:
         answer = judging.decide_retry(outcome, others, dict.fromkeys(others, allowed))
     assert answer == (retry, others | {cause: after})
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from stallfree.checkpoint.reading import newest_whole
 from training.processes import descendants
 from transformers import AutoModelForImageClassification
 
+from contract import exit_codes
 from contract.events import Failed, Finished, Mounted, Resumed, Saved, Started, Stopping
 from contract.manifest import Manifest
 from contract.plan import ResumeFrom
@@ -122,6 +124,24 @@ def test_what_ignores_sigterm_is_killed_at_the_deadline(scratch: Scratch) -> Non
     assert task.wait() == 137
     last = task.events[-1]
     assert isinstance(last, Failed) and "did not end in time" in last.reason
+
+
+def test_when_its_time_is_spent_training_is_told_to_stop_and_says_why_with_a_code_of_its_own(scratch: Scratch) -> None:
+    (scratch.data / "long.sh").write_text("while true; do sleep 0.1; done\n")
+    scratch.plan({"command": ["bash", "data/long.sh"]}, limits={"train": "1h"})
+    task = scratch.start(BELAY_ATTEMPT_BEGAN=(datetime.now(UTC) - timedelta(hours=1)).isoformat())
+    assert task.wait() == exit_codes.TIME_SPENT, task.output
+
+    [stopping] = [event for event in task.events if isinstance(event, Stopping)]
+    assert stopping.why == "limits.train leaves only what saving takes"
+    last = task.events[-1]
+    assert isinstance(last, Failed) and (last.exit_code, last.reason) == (143, stopping.why)
+
+
+def test_a_training_that_ends_with_one_of_our_codes_has_failed_like_any_other(scratch: Scratch) -> None:
+    (scratch.data / "own.sh").write_text(f"exit {exit_codes.BUDGET_SPENT}\n")
+    scratch.plan({"command": ["bash", "data/own.sh"]})
+    assert scratch.start().wait() == 1
 
 
 def test_a_launcher_of_the_users_own_carries_the_hook_along_and_its_exit_code_back(
