@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from contract.certificate import Certificate
 from contract.events import Certified, Event, Exported, Verified
@@ -11,7 +12,8 @@ from lambdas.sense.witness import Witness
 
 def merged(*sources: Iterable[str]) -> bytes:
     """Every line of every source once, by its time. A line that a kill tore in two is no line."""
-    moments = {line: moment for source in sources for line in source if (moment := _moment(line))}
+    lines = (_without_metrics(line) for source in sources for line in source)
+    moments = {line: moment for line in lines if (moment := _moment(line))}
     return "".join(f"{line}\n" for line in sorted(moments, key=lambda line: moments[line])).encode()
 
 
@@ -54,11 +56,23 @@ def _of_entry(entry: LedgerEntry, run: str, attempt: int) -> list[Event]:
     return events
 
 
+def _without_metrics(line: str) -> str:
+    """The same line as on the mount: in the log, CloudWatch's metrics stand in it too (training/hook)."""
+    told = _told(line)
+    if "_aws" not in told:
+        return line
+    return json.dumps({name: value for name, value in told.items() if name not in ("_aws", "job")})
+
+
 def _moment(line: str) -> str | None:
     """All moments are written alike (UTC, milliseconds), so their texts sort as they do."""
+    moment = _told(line).get("at")
+    return moment if isinstance(moment, str) else None
+
+
+def _told(line: str) -> dict[str, Any]:
     try:
         told = json.loads(line)
     except (ValueError, RecursionError):
-        return None
-    moment = told.get("at") if isinstance(told, dict) else None
-    return moment if isinstance(moment, str) else None
+        return {}
+    return told if isinstance(told, dict) else {}

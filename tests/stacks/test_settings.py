@@ -37,7 +37,14 @@ def test_without_any_setting_the_deployment_is_public_and_called_belay() -> None
 
 def test_what_cdk_json_says_are_settings_that_exist() -> None:
     context = json.loads((REPOSITORY / "cdk.json").read_text())["context"]
-    assert settings_of(belay=context["belay"]) == settings_of()
+    # The price is that of the instance type beside it: with another type, the deployment knows none.
+    without_prices = {name: value for name, value in context["belay"].items() if name != "prices"}
+    assert settings_of(belay=without_prices) == settings_of()
+    assert settings_of(belay=context["belay"]).prices.instance_hour
+
+
+def test_prices_on_the_command_line_are_json() -> None:
+    assert settings_of(**{"belay:prices": '{"instance_hour": 2.5}'}).prices.instance_hour == 2.5
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,8 @@ def test_what_cdk_json_says_are_settings_that_exist() -> None:
         ("max_instances", "many"),
         ("root_volume_gib", 50),
         ("log_retention_days", 31),
+        ("prices", "cheap"),
+        ("prices", {"instance_hour": -1}),
         ("dataset_buckets", "one,two"),
         ("gpu", 1),
     ],

@@ -46,7 +46,7 @@ def test_training_whose_time_is_spent_saves_where_it_is_before_the_limit(deploye
 
     assert ended_as(run, Training.TIME_SPENT, Durability.VERIFIED), run.story()
     [saved] = [event["step"] for event in run.events if event["kind"] == "saved"]
-    assert run.verified_steps == [saved]
+    assert run.verified_steps == [saved], run.story()
     assert run.file_systems == [] and run.living_tasks == []
 
 
