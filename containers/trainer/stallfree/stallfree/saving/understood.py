@@ -22,7 +22,7 @@ def check(trainer: Trainer) -> None:
     """CannotOverlap if this training is of a kind that the Trainer's own save must write."""
     model = bare_model(trainer)
     optimizer = getattr(trainer.optimizer, "optimizer", trainer.optimizer)
-    changed = [name for name in _OUR_PART if getattr(type(trainer), name) is not getattr(Trainer, name)]
+    changed = [name for name in _OUR_PART if _is_changed(type(trainer), name)]
     reasons = {
         "each machine saves to a disk of its own": trainer.args.save_on_each_node and trainer.args.world_size > 1,
         "training is sharded by DeepSpeed": trainer.is_deepspeed_enabled,
@@ -48,6 +48,13 @@ def _is_sharded_in_an_unknown_way(trainer: Trainer) -> bool:
         return False
     plugin = trainer.accelerator.state.fsdp_plugin
     return plugin.fsdp_version != 2 or "SHARDED" not in str(plugin.state_dict_type)
+
+
+def _is_changed(kind: type[Trainer], name: str) -> bool:
+    method = getattr(kind, name)
+    # Those of trl write a model card into output_dir first, and leave the checkpoint to the Trainer.
+    only_adds = name == "_save_checkpoint" and method.__module__.startswith("trl.trainer.")
+    return method is not getattr(Trainer, name) and not only_adds
 
 
 def plain_bytes(state: Any) -> int:
