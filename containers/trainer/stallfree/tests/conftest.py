@@ -1,5 +1,6 @@
 """A Trainer as anyone would write it, for a model small enough to train in a test."""
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread() -> None:
+def quick_trainings() -> None:
     # Models this small only wait for each other's threads.
     torch.set_num_threads(1)
+    # Each training begins by looking for garbage: not in all that was ever imported.
+    gc.collect()
+    gc.freeze()
 
 
 MakeTrainer = Callable[..., Trainer]

@@ -11,6 +11,7 @@ from stallfree.callback import Stallfree
 from stallfree.events import Event
 from tiny import Numbers, tiny_model
 from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers.utils.logging import disable_progress_bar
 
 Weights = dict[str, torch.Tensor]
 
@@ -78,6 +79,8 @@ def in_a_process(work: Callable[[], object]) -> Callable[[], None]:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
+        # Progress bars share one lock over all processes: whoever is killed holding it leaves it locked for ever.
+        disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             work()
         except SystemExit as wanted:
