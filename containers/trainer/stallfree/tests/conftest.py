@@ -23,6 +23,12 @@ def quick_trainings() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where `make_trainer` puts its checkpoints."""
+    return tmp_path / "out"
+
+
 MakeTrainer = Callable[..., Trainer]
 
 

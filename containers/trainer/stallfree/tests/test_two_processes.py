@@ -18,7 +18,7 @@ from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
 from stallfree.events import Event, Saved
 from stallfree.saving import direct, understood
-from stallfree.saving.image import CannotOverlap
+from stallfree.saving.layout import CannotOverlap
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from stallfree.trainer_files import shadow

@@ -4,33 +4,38 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
+import torch
 from transformers import Trainer
 from transformers.trainer import OPTIMIZER_NAME
 
 from stallfree.saving import torch_layout, understood
 from stallfree.saving.flight import Flight
-from stallfree.saving.image import CannotOverlap, Image
+from stallfree.saving.image import Image
+from stallfree.saving.layout import CannotOverlap
 from stallfree.saving.parts import Model, identity_of
+from stallfree.saving.staging import Copies
 from stallfree.saving.watch import Watch
 
 
 class Ground:
     """What a layout needs from save to save: memory, and what is known of the weights."""
 
-    def __init__(self, model: Model, optimizer_bytes: int) -> None:
+    def __init__(self, model: Model, optimizer_bytes: int, *, copies: Copies, warn: Callable[[str], None]) -> None:
         self.ready: Future[None] = Future()
-        self.watch = Watch([source.tensor for source in model.sources])
+        self.watch = Watch([source.counting for source in model.sources if source.counting is not None])
         self.is_ready_everywhere = False
         self.was_watched = False
         """From one update to the next: until then, any weight may be one that changes in between."""
         self._model = model
         self._optimizer_bytes = optimizer_bytes
-        self._images = [Image() for _ in model.layouts]
-        self._optimizer_image = Image()
+        self.copies = copies
+        self._warn = warn
+        self._images = [Image(copies) for _ in model.layouts]
+        self._optimizer_image = Image(copies)
         self._restless = {
             place
             for place, source in enumerate(model.sources)
-            if source.tensor.untyped_storage().data_ptr() in model.restless
+            if source.memory.untyped_storage().data_ptr() in model.restless
         }
 
     @property
@@ -56,17 +61,28 @@ class Ground:
 
     def take_restless(self) -> set[int]:
         """Copy now what cannot be copied later; the places of it."""
+        self.copies.begin()
         places = self._restless if self.was_watched else set(range(len(self._model.sources)))
         self._take(lambda place: place in places)
+        if places:
+            self.copies.hold_training()
         return set(places)
 
-    def copy(self, flight: Flight) -> list[Image]:
+    def copy(self, flight: Flight, staged: Path) -> list[Image]:
+        """Put all copies in line; what they become may not be read before `copies.finish`."""
         self._take(lambda place: place not in flight.taken)
         if flight.moment.optimizer is None:
             return self._images
-        layout = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
-        self._optimizer_image.lay_out(layout)
-        self._optimizer_image.take(layout.sources)
+        try:
+            layout = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
+            self._optimizer_image.lay_out(layout)
+            self._optimizer_image.take(layout.sources)
+        except Exception as reason:
+            # Until this is written, the optimizer's next step waits.
+            self._warn(f"Training waits at its next step while PyTorch writes the optimizer's state: {reason}.")
+            with self.copies.in_line():
+                torch.save(flight.moment.optimizer, staged / OPTIMIZER_NAME)
+            return self._images
         return [*self._images, self._optimizer_image]
 
     def write_static(self, folder: Path) -> None:
@@ -85,4 +101,4 @@ class Ground:
 def optimizer_bytes_of(trainer: Trainer) -> int:
     if trainer.args.save_only_model or not trainer.args.should_save:
         return 0
-    return understood.plain_bytes(trainer.optimizer.state_dict())  # type: ignore[union-attr]
+    return understood.bytes_of(trainer.optimizer.state_dict())  # type: ignore[union-attr]

@@ -1,54 +1,24 @@
-"""A file laid out in memory: where each of its bytes comes from, and the memory that holds them."""
+"""A file laid out in memory: the pages that hold its bytes."""
 
 import base64
-import ctypes
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-import torch
 from awscrt.checksums import crc64nvme
 
 from stallfree.checkpoint.manifest import File
+from stallfree.saving.layout import Layout, Source
 from stallfree.saving.pages import Pages
+from stallfree.saving.staging import Copies
 
 _BLOCK_BYTES = 64 * 1024 * 1024
-
-
-class CannotOverlap(Exception):
-    """This training's state cannot be laid out as file images; the message says why."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Live memory whose bytes stand in the file from `offset` on. Holding the tensor keeps that memory alive."""
-
-    name: str
-    offset: int
-    address: int
-    size_bytes: int
-    tensor: torch.Tensor
-
-
-def _nothing_to_seal(content: memoryview) -> None:
-    pass
-
-
-@dataclass(frozen=True)
-class Layout:
-    name: str
-    size_bytes: int
-    fixed: tuple[tuple[int, bytes], ...]
-    """What is not copied from anywhere, and where it stands."""
-    sources: tuple[Source, ...]
-    seal: Callable[[memoryview], None] = _nothing_to_seal
-    """Fills in what depends on the copied bytes."""
 
 
 class Image:
     """The one copy of a file's content. Its memory is kept from save to save."""
 
-    def __init__(self) -> None:
-        self._pages = Pages()
+    def __init__(self, copies: Copies) -> None:
+        self._copies = copies
+        self._pages = Pages(copies)
         self._layout: Layout | None = None
 
     @property
@@ -67,10 +37,8 @@ class Image:
             self._pages.view[offset : offset + len(content)] = content
 
     def take(self, sources: Iterable[Source]) -> None:
-        """Copy live memory into the image. ctypes lets other threads run meanwhile, and uses none itself."""
-        base = self._pages.address
-        for source in sources:
-            ctypes.memmove(base + source.offset, source.address, source.size_bytes)
+        """Put copies of live memory into the image in line."""
+        self._copies.copy(self._pages.address, sources)
 
     def seal(self) -> None:
         self.layout.seal(self.content)

@@ -16,11 +16,13 @@ from stallfree.ranks import PeerFailed, Ranks
 from stallfree.saving import direct, sharded, understood
 from stallfree.saving.flight import Flight, Part
 from stallfree.saving.ground import Ground, optimizer_bytes_of
-from stallfree.saving.image import CannotOverlap, Image
+from stallfree.saving.image import Image
+from stallfree.saving.layout import CannotOverlap
 from stallfree.saving.pages import available_bytes
 from stallfree.saving.parts import take_model_apart, write_small_files
 from stallfree.saving.publish import Publisher, best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
+from stallfree.saving.staging import copies_for
 from stallfree.timing import Timing, phase
 from stallfree.trainer_files import names_of_own_files
 
@@ -60,6 +62,7 @@ class OverlappedSaver:
         self._clock = clock
         self._spare_bytes = spare_bytes
         self._is_plain = False
+        self._warned: set[str] = set()
         self._ground: Ground | None = None
         self._flight: Flight | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="stallfree")
@@ -84,6 +87,7 @@ class OverlappedSaver:
             flight.release(moved)
             began = self._clock()
             flight.copied.wait()
+            ground.copies.hold_training()
             flight.stall_seconds += self._clock() - began
         ground.learn(moved)
         ground.was_watched = True
@@ -167,12 +171,20 @@ class OverlappedSaver:
 
     def _laid_out(self) -> Ground:
         if self._trainer.is_fsdp_enabled:
-            ground: Ground = sharded.take_apart(self._trainer, self._ranks, lambda: understood.check(self._trainer))
+            ground: Ground = sharded.take_apart(
+                self._trainer, self._ranks, lambda: understood.check(self._trainer), warn=self._warn_once
+            )
             # All processes of this machine take theirs at the same time.
             self._check_memory(ground.size_bytes * sharded.processes_here())
         else:
             understood.check(self._trainer)
-            ground = Ground(take_model_apart(self._trainer), optimizer_bytes_of(self._trainer))
+            copies = copies_for(understood.devices_of(self._trainer))
+            ground = Ground(
+                take_model_apart(self._trainer),
+                optimizer_bytes_of(self._trainer),
+                copies=copies,
+                warn=self._warn_once,
+            )
             self._check_memory(ground.size_bytes)
         ground.ready = self._worker.submit(ground.take_memory)
         return ground
@@ -185,8 +197,12 @@ class OverlappedSaver:
     def _go_plain(self, reason: str) -> None:
         self._is_plain = True
         self._ground = None
-        if self._ranks.is_first:
-            logger.warning("Checkpoints are written while training waits: %s.", reason)
+        self._warn_once(f"Checkpoints are written while training waits: {reason}.")
+
+    def _warn_once(self, text: str) -> None:
+        if self._ranks.is_first and text not in self._warned:
+            self._warned.add(text)
+            logger.warning(text)
 
     # ---- one save
 
@@ -208,6 +224,10 @@ class OverlappedSaver:
         flight.stall_seconds = self._clock() - began
         flight.landed = self._worker.submit(self._fly, flight, ground)
         self._flight = flight
+        if understood.moves_between_steps(self._trainer):
+            flight.copied.wait()
+            ground.copies.hold_training()
+            flight.stall_seconds = self._clock() - began
 
     def _fly(self, flight: Flight, ground: Ground) -> None:
         timing = Timing(clock=self._clock)
@@ -236,9 +256,11 @@ class OverlappedSaver:
             if flight.fault is not None:
                 raise flight.fault
             with phase("copy"):
-                images = ground.copy(flight)
+                images = ground.copy(flight, staged)
         finally:
             flight.copied.set()
+        with phase("copy"):
+            ground.copies.finish()
         with phase("write"):
             ground.write_static(staged)
             files = self._write(images, staged)

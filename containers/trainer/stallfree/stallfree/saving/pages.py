@@ -2,7 +2,11 @@
 
 import ctypes
 import mmap
+import weakref
+from collections.abc import Callable
 from pathlib import Path
+
+from stallfree.saving.staging import Copies
 
 _TOUCHED_AT_ONCE_BYTES = 64 * 1024 * 1024
 _ROOM_TO_GROW_BYTES = 1024 * 1024
@@ -11,7 +15,9 @@ _ROOM_TO_GROW_BYTES = 1024 * 1024
 class Pages:
     """Memory that direct writes accept. It is touched when it is taken: a save must not wait for the kernel's zeros."""
 
-    def __init__(self) -> None:
+    def __init__(self, copies: Copies) -> None:
+        self._copies = copies
+        self._unpin: Callable[[], object] = lambda: None
         self._memory: mmap.mmap | None = None
         self._view = memoryview(b"")
         self._address = 0
@@ -32,6 +38,7 @@ class Pages:
         if size <= len(self._view):
             return
         # The old ones go first: never two copies at a time.
+        self._unpin()
         self._view, self._memory = memoryview(b""), None
         capacity = self.round_up(size + _ROOM_TO_GROW_BYTES)
         memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -41,6 +48,10 @@ class Pages:
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         for start in range(0, capacity, _TOUCHED_AT_ONCE_BYTES):
             ctypes.memset(self._address + start, 0, min(_TOUCHED_AT_ONCE_BYTES, capacity - start))
+        self._copies.pin(self._address, capacity)
+        # Before the pages go, whoever lets go of them; at the end of the process all goes at once.
+        self._unpin = unpin = weakref.finalize(self, self._copies.unpin, self._address)
+        unpin.atexit = False
 
 
 def available_bytes() -> int:

@@ -9,18 +9,22 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from transformers import Trainer, TrainerState, modeling_utils
 from transformers.trainer import SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import reissue_pt_warnings
+from transformers.utils.import_utils import is_peft_available
 
 from stallfree.checkpoint.store import Store
 from stallfree.saving import safetensors_layout
-from stallfree.saving.image import CannotOverlap, Layout, Source
-from stallfree.saving.understood import bare_model, plain_bytes
+from stallfree.saving.layout import CannotOverlap, Layout, Source
+from stallfree.saving.understood import bare_model
 from stallfree.trainer_files import shadow, unshadow, write_checkpoint
 
 
@@ -40,16 +44,29 @@ class Model:
 
 
 def identity_of(trainer: Trainer) -> tuple[Any, ...]:
-    """Changes when the weights move, grow, or get other names."""
-    state = bare_model(trainer).state_dict()
-    return tuple((name, weight.data_ptr(), weight.shape, weight.dtype) for name, weight in state.items())
+    """Changes when the weights move, grow, or get other names, and when what is saved beside them changes."""
+    model = bare_model(trainer)
+    weights = (
+        (name, weight.data_ptr(), weight.shape, weight.dtype)
+        for name, weight in model.state_dict().items()
+        if isinstance(weight, torch.Tensor)
+    )
+    return (*weights, *_settings_of(model))
+
+
+def _settings_of(model: Any) -> Iterator[str]:
+    """The configurations that are saved beside weights, as text: they are changed in place."""
+    for name in ("config", "generation_config", "peft_config"):
+        yield repr(getattr(model, name, None))
+    if getattr(model, "_hf_peft_config_loaded", False):
+        # Only these are saved.
+        yield repr(model.active_adapters())
 
 
 def take_model_apart(trainer: Trainer) -> Model:
     """Let the Trainer save its model, and catch the weights on their way: names and sharing are as it has them."""
     model = bare_model(trainer)
     live = model.state_dict()
-    plain_bytes(live)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _caught(folder) as layouts:
@@ -57,37 +74,47 @@ def take_model_apart(trainer: Trainer) -> Model:
         static = {
             file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()
         }
-    memory = {weight.untyped_storage().data_ptr() for weight in live.values()}
+    memory = {_memory_of(weight) for weight in live.values() if isinstance(weight, torch.Tensor)}
     for source in (source for layout in layouts for source in layout.sources):
-        if source.tensor.untyped_storage().data_ptr() not in memory:
+        if _memory_of(source.memory) not in memory:
             raise CannotOverlap("its model is saved in another form than it is trained in")
     return Model(
         layouts=tuple(layouts),
         static=static,
-        restless=frozenset(buffer.untyped_storage().data_ptr() for buffer in model.buffers()),
+        restless=frozenset(_memory_of(buffer) for buffer in model.buffers()),
         identity=identity_of(trainer),
     )
 
 
+def _memory_of(tensor: torch.Tensor) -> int:
+    # What has no memory of its own (offloaded, or made of parts) is not saved as it is either.
+    return 0 if is_traceable_wrapper_subclass(tensor) else tensor.untyped_storage().data_ptr()
+
+
 @contextmanager
 def _caught(folder: Path) -> Iterator[list[Layout]]:
-    """Files of weights that transformers would write under the folder."""
+    """Files of weights that would be written under the folder, by whichever library saves this kind of model."""
     layouts: list[Layout] = []
-    module: Any = modeling_utils
-    write = module.safe_save_file
+    writers: list[tuple[Any, str]] = [(modeling_utils, "safe_save_file"), (safetensors.torch, "save_file")]
+    if is_peft_available():
+        writers.append((import_module("peft.peft_model"), "safe_save_file"))
+    write = safetensors.torch.save_file
 
-    def catch(tensors: dict[str, torch.Tensor], filename: str, metadata: dict[str, str] | None = None) -> None:
+    def catch(tensors: dict[str, torch.Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:
         if Path(filename).is_relative_to(folder):
             name = Path(filename).relative_to(folder).as_posix()
             layouts.append(safetensors_layout.layout_of(name, tensors, metadata or {}))
         else:
             write(tensors, filename, metadata=metadata)
 
-    module.safe_save_file = catch
+    before = [getattr(module, name) for module, name in writers]
+    for module, name in writers:
+        setattr(module, name, catch)
     try:
         yield layouts
     finally:
-        module.safe_save_file = write
+        for (module, name), writer in zip(writers, before, strict=True):
+            setattr(module, name, writer)
 
 
 @dataclass

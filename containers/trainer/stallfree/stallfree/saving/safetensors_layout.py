@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import torch
 
-from stallfree.saving.image import CannotOverlap, Layout, Source
+from stallfree.saving.layout import CannotOverlap, Layout, Source
+from stallfree.saving.understood import check_plain
 
 # In the order in which the format puts them: the largest alignment comes first.
 _NAMES = {
@@ -32,8 +33,12 @@ def layout_of(name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[
     if len(metadata) > 1:
         raise CannotOverlap("the model file carries metadata of its own")
     for key, tensor in tensors.items():
+        check_plain(tensor, key)
         if tensor.dtype not in _NAMES:
             raise CannotOverlap(f"{key} has the type {tensor.dtype}")
+        if not tensor.is_contiguous():
+            raise CannotOverlap(f"{key} is not in one piece")
+    _check_apart(tensors)
     order = sorted(tensors, key=lambda key: (_RANK[tensors[key].dtype], key.encode()))
     header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
@@ -47,7 +52,17 @@ def layout_of(name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[
     sources, at = [], start
     for key in order:
         tensor = tensors[key]
-        sources.append(Source(name=key, offset=at, address=tensor.data_ptr(), size_bytes=tensor.nbytes, tensor=tensor))
+        memory = tensor.detach().view(-1).view(torch.uint8)
+        sources.append(Source(name=key, offset=at, memory=memory, counting=tensor))
         at += tensor.nbytes
     fixed = ((0, len(text).to_bytes(8, "little") + text),)
     return Layout(name=name, size_bytes=at, fixed=fixed, sources=tuple(sources))
+
+
+def _check_apart(tensors: Mapping[str, torch.Tensor]) -> None:
+    """safetensors itself refuses to write the same memory twice."""
+    end, last = 0, ""
+    for key, tensor in sorted(tensors.items(), key=lambda item: item[1].data_ptr()):
+        if tensor.nbytes and tensor.data_ptr() < end:
+            raise CannotOverlap(f"{key} shares its memory with {last}")
+        end, last = tensor.data_ptr() + tensor.nbytes, key

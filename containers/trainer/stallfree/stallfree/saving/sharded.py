@@ -26,8 +26,10 @@ from stallfree.ranks import Ranks
 from stallfree.saving import torch_layout, understood
 from stallfree.saving.flight import Flight
 from stallfree.saving.ground import Ground
-from stallfree.saving.image import CannotOverlap, Image, Layout
+from stallfree.saving.image import Image
+from stallfree.saving.layout import CannotOverlap, Layout
 from stallfree.saving.parts import Model
+from stallfree.saving.staging import copies_for
 
 _GROUPS = f"{OPTIMIZER_NAME}.param_groups."
 
@@ -47,10 +49,11 @@ class Folder:
 
 
 class ShardedGround(Ground):
-    def __init__(self, trainer: Trainer, folders: list[Folder], ranks: Ranks) -> None:
+    def __init__(self, trainer: Trainer, folders: list[Folder], ranks: Ranks, *, warn: Callable[[str], None]) -> None:
         layouts = tuple(_with_objects(folder, trainer.optimizer.param_groups)[0] for folder in folders)  # type: ignore[union-attr]
         buffers = frozenset(_memory_of(buffer) for buffer in understood.bare_model(trainer).buffers())
-        super().__init__(Model(layouts, static={}, restless=buffers, identity=_identity_of(trainer)), 0)
+        model = Model(layouts, static={}, restless=buffers, identity=_identity_of(trainer))
+        super().__init__(model, 0, copies=copies_for(understood.devices_of(trainer)), warn=warn)
         self._folders = folders
         self._is_first = ranks.is_first
         self._object_places: dict[str, list[WriteResult]] = {}
@@ -58,8 +61,8 @@ class ShardedGround(Ground):
     def still_fits(self, trainer: Trainer) -> bool:
         return _identity_of(trainer) == self._model.identity
 
-    def copy(self, flight: Flight) -> list[Image]:
-        images = super().copy(flight)
+    def copy(self, flight: Flight, staged: Path) -> list[Image]:
+        images = super().copy(flight, staged)
         for folder, image in zip(self._folders, images, strict=True):
             layout, self._object_places[folder.name] = _with_objects(folder, flight.moment.groups)
             if folder.objects:
@@ -74,7 +77,9 @@ class ShardedGround(Ground):
                 FileSystemWriter(folder / part.name).finish(part.metadata, results)
 
 
-def take_apart(trainer: Trainer, ranks: Ranks, ready: Callable[[], None]) -> ShardedGround:
+def take_apart(
+    trainer: Trainer, ranks: Ranks, ready: Callable[[], None], *, warn: Callable[[str], None]
+) -> ShardedGround:
     """The plan of all processes together. What `ready` raises in one of them is raised in all."""
     options = StateDictOptions()
 
@@ -89,7 +94,7 @@ def take_apart(trainer: Trainer, ranks: Ranks, ready: Callable[[], None]) -> Sha
         _plan(f"{FSDP_MODEL_NAME}_0", model, ranks),
         _plan(f"{OPTIMIZER_NAME}_0", optimizer, ranks),
     ]
-    return ShardedGround(trainer, folders, ranks)
+    return ShardedGround(trainer, folders, ranks, warn=warn)
 
 
 def processes_here() -> int:
@@ -134,14 +139,14 @@ def _file(name: str, planner: DefaultSavePlanner, items: list[WriteItem]) -> tup
         tensor = planner.resolve_data(item)
         assert isinstance(tensor, torch.Tensor), "what is no object is a tensor"
         record = torch_layout.layout_of("archive", tensor.detach())
-        records.append((end, _named(record, item.index.fqn)))
+        records.append((end, _named(record, item.index.fqn, tensor)))
         results.append(_result(item, name, end, record.size_bytes))
         end += record.size_bytes
     return _joined(name, end, records), results
 
 
-def _named(record: Layout, name: str) -> Layout:
-    return replace(record, sources=tuple(replace(source, name=name) for source in record.sources))
+def _named(record: Layout, name: str, tensor: torch.Tensor) -> Layout:
+    return replace(record, sources=tuple(replace(source, name=name, counting=tensor) for source in record.sources))
 
 
 def _joined(name: str, size_bytes: int, records: list[tuple[int, Layout]]) -> Layout:

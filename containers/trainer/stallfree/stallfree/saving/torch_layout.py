@@ -11,13 +11,15 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import getclosurevars
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from stallfree.saving.image import CannotOverlap, Layout, Source
+from stallfree.saving.layout import CannotOverlap, Layout, Source
+from stallfree.saving.understood import check_device
 
 _LOCAL_HEADER_BYTES = 30
 _CENTRAL_HEADER_BYTES = 46
@@ -46,34 +48,46 @@ class _Record:
 
 
 def layout_of(name: str, content: Any) -> Layout:
-    tensors: list[torch.Tensor] = []
+    storages: list[torch.UntypedStorage] = []
     with tempfile.TemporaryDirectory() as folder:
         # PyTorch names the archive's root folder after the file.
         path = Path(folder, name)
         with torch.serialization.skip_data():
-            torch.save(content, path, pickle_module=_noting(tensors))
-        return _read_skeleton(path, tensors)
+            torch.save(content, path, pickle_module=_noting(storages))
+        return _read_skeleton(path, storages)
 
 
-def _noting(tensors: list[torch.Tensor]) -> Any:
-    """A pickle module that notes the tensors it meets, one for each storage, in the order of the file's records."""
-    seen: set[int] = set()
+def _noting(storages: list[torch.UntypedStorage]) -> Any:
+    """A pickle module that notes the memory that PyTorch finds while it pickles, in the order of the file's records."""
 
     class Pickler(pickle.Pickler):
-        def reducer_override(self, value: Any) -> Any:
-            if isinstance(value, torch.Tensor) and (storage := value.untyped_storage()._cdata) not in seen:
-                seen.add(storage)
-                tensors.append(value)
-            return NotImplemented
+        def dump(self, value: Any) -> None:
+            # An object may save tensors into bytes of its own while it is pickled: those must not have holes.
+            local = torch.serialization._serialization_tls
+            local.skip_data = False
+            try:
+                super().dump(value)
+            finally:
+                local.skip_data = True
+            storages.extend(_found_by(type(self)))
 
     return SimpleNamespace(__name__=pickle.__name__, Pickler=Pickler)
 
 
-def _read_skeleton(path: Path, tensors: list[torch.Tensor]) -> Layout:
+def _found_by(pickler: type[pickle.Pickler]) -> list[torch.UntypedStorage]:
+    """PyTorch derives a pickler of its own from ours, whose `persistent_id` keeps what is to be written."""
+    try:
+        identify = getclosurevars(pickler.persistent_id).nonlocals["persistent_id"]
+        return list(getclosurevars(identify).nonlocals["serialized_storages"].values())
+    except (KeyError, TypeError) as error:
+        raise CannotOverlap("this version of PyTorch pickles in an unknown way") from error
+
+
+def _read_skeleton(path: Path, storages: list[torch.UntypedStorage]) -> Layout:
     records = _records(path)
     holes = [record for record in records if record.is_tensor]
-    if [hole.size_bytes for hole in holes] != [tensor.untyped_storage().nbytes() for tensor in tensors]:
-        raise CannotOverlap("the optimizer keeps its state in something other than plain tensors")
+    if [hole.size_bytes for hole in holes] != [storage.nbytes() for storage in storages]:
+        raise CannotOverlap("PyTorch writes its state in an unknown order")
     total = path.stat().st_size
     with path.open("rb") as file:
         begins, ends = [0, *(hole.end for hole in holes)], [*(hole.offset for hole in holes), total]
@@ -81,16 +95,15 @@ def _read_skeleton(path: Path, tensors: list[torch.Tensor]) -> Layout:
             (begin, os.pread(file.fileno(), end - begin, begin)) for begin, end in zip(begins, ends, strict=True)
         )
     sources = tuple(
-        Source(
-            name=hole.name,
-            offset=hole.offset,
-            address=tensor.untyped_storage().data_ptr(),
-            size_bytes=hole.size_bytes,
-            tensor=tensor,
-        )
-        for hole, tensor in zip(holes, tensors, strict=True)
+        Source(name=hole.name, offset=hole.offset, memory=_bytes_of(storage))
+        for hole, storage in zip(holes, storages, strict=True)
     )
     return Layout(name=path.name, size_bytes=total, fixed=fixed, sources=sources, seal=_sealing(records))
+
+
+def _bytes_of(storage: torch.UntypedStorage) -> torch.Tensor:
+    check_device(storage.device)
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
 def _records(path: Path) -> list[_Record]:

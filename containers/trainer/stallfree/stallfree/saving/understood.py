@@ -5,9 +5,11 @@ from typing import Any
 
 import torch
 from accelerate import DistributedType
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from transformers import PreTrainedModel, Trainer
+from transformers.utils.import_utils import is_peft_available
 
-from stallfree.saving.image import CannotOverlap
+from stallfree.saving.layout import CannotOverlap
 
 # At most: its name, its headers, and what is skipped to align it.
 _BYTES_ABOUT_A_TENSOR = 1024
@@ -21,8 +23,9 @@ def bare_model(trainer: Trainer) -> Any:
 def check(trainer: Trainer) -> None:
     """CannotOverlap if this training is of a kind that the Trainer's own save must write."""
     model = bare_model(trainer)
-    optimizer = getattr(trainer.optimizer, "optimizer", trainer.optimizer)
     changed = [name for name in _OUR_PART if _is_changed(type(trainer), name)]
+    # Adapters are saved without the base that they adapt, so it may be quantized.
+    is_base = isinstance(model, PreTrainedModel) and not getattr(model, "_hf_peft_config_loaded", False)
     reasons = {
         "each machine saves to a disk of its own": trainer.args.save_on_each_node and trainer.args.world_size > 1,
         "training is sharded by DeepSpeed": trainer.is_deepspeed_enabled,
@@ -30,13 +33,9 @@ def check(trainer: Trainer) -> None:
         "adapters are trained in shards": trainer.is_fsdp_enabled and hasattr(model, "peft_config"),
         "training runs on XLA": trainer.accelerator.distributed_type == DistributedType.XLA,
         "checkpoints are pushed to the hub, which reads their files": trainer.args.push_to_hub,
-        "the model is not a PreTrainedModel, or has adapters": not isinstance(model, PreTrainedModel)
-        or getattr(model, "_hf_peft_config_loaded", False),
-        "the model is quantized": getattr(model, "hf_quantizer", None) is not None,
-        "the model saves itself in its own way": getattr(type(model), "save_pretrained", None)
-        is not PreTrainedModel.save_pretrained,
+        "the model is quantized": is_base and getattr(model, "hf_quantizer", None) is not None,
+        "the model saves itself in its own way": _saves_itself_in_its_own_way(model),
         f"{type(trainer).__name__} changes {', '.join(changed)}": bool(changed),
-        "the optimizer changes the weights between its steps": callable(getattr(optimizer, "eval", None)),
     }
     for reason, applies in reasons.items():
         if applies:
@@ -57,22 +56,55 @@ def _is_changed(kind: type[Trainer], name: str) -> bool:
     return method is not getattr(Trainer, name) and not only_adds
 
 
-def plain_bytes(state: Any) -> int:
-    """The room that a state takes in a file, or CannotOverlap if its tensors are not plain memory of this host."""
+def moves_between_steps(trainer: Trainer) -> bool:
+    """A schedule-free optimizer has other weights for evaluation: they can change outside of its steps."""
+    return callable(getattr(getattr(trainer.optimizer, "optimizer", trainer.optimizer), "eval", None))
+
+
+def check_plain(tensor: object, name: str) -> None:
+    """CannotOverlap if a weight is not plain memory."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:  # type: ignore[attr-defined]
+        raise CannotOverlap(f"{name} is a {type(tensor).__name__}")
+    check_device(tensor.device)  # type: ignore[attr-defined]
+
+
+def check_device(device: torch.device) -> None:
+    if device.type not in ("cpu", "cuda"):
+        raise CannotOverlap(f"its state is on {device}, and only the memory of hosts and of CUDA devices is overlapped")
+
+
+def devices_of(trainer: Trainer) -> set[torch.device]:
+    return {parameter.device for parameter in bare_model(trainer).parameters()}
+
+
+def bytes_of(state: Any) -> int:
+    """About the room that a state takes in a file: exact where it grows, and never less for plain tensors."""
     storages: dict[int, int] = {}
     for tensor in _tensors_in(state):
-        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
-            raise CannotOverlap(f"a {type(tensor).__name__} is part of its state")
-        if tensor.device.type != "cpu":
-            raise CannotOverlap(f"its state is on {tensor.device}, and only the CPU's memory is overlapped so far")
         storage = tensor.untyped_storage()
         storages[storage._cdata] = storage.nbytes() + _BYTES_ABOUT_A_TENSOR
     return sum(storages.values())
 
 
+def _saves_itself_in_its_own_way(model: Any) -> bool:
+    known: list[Any] = [PreTrainedModel]
+    if is_peft_available():
+        from peft import PeftModel
+
+        known.append(PeftModel)
+    # Of any other model, the Trainer saves the state_dict without asking it how.
+    own = getattr(type(model), "save_pretrained", None)
+    return isinstance(model, tuple(known)) and all(own is not kind.save_pretrained for kind in known)
+
+
 def _tensors_in(state: Any) -> Iterator[torch.Tensor]:
     if isinstance(state, torch.Tensor):
-        yield state
+        if is_traceable_wrapper_subclass(state):
+            # It has no memory of its own: its parts have.
+            for part in state.__tensor_flatten__()[0]:
+                yield from _tensors_in(getattr(state, part))
+        elif state.layout is torch.strided:
+            yield state
     elif isinstance(state, dict):
         for value in state.values():
             yield from _tensors_in(value)

@@ -1,0 +1,45 @@
+"""What a file is to be: where each of its bytes comes from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+class CannotOverlap(Exception):
+    """This training's state cannot be laid out as file images; the message says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Live memory whose bytes stand in the file from `offset` on."""
+
+    name: str
+    offset: int
+    memory: torch.Tensor
+    """Its bytes, flat: the same memory, kept alive by this."""
+    counting: torch.Tensor | None = None
+    """A tensor that counts the changes of this memory, if someone must know them."""
+
+    @property
+    def size_bytes(self) -> int:
+        return self.memory.nbytes
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size_bytes
+
+
+def _nothing_to_seal(content: memoryview) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Layout:
+    name: str
+    size_bytes: int
+    fixed: tuple[tuple[int, bytes], ...]
+    """What is not copied from anywhere, and where it stands."""
+    sources: tuple[Source, ...]
+    seal: Callable[[memoryview], None] = _nothing_to_seal
+    """Fills in what depends on the copied bytes."""
