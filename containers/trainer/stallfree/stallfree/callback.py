@@ -1,6 +1,7 @@
 """The one line that makes an unmodified Trainer save, resume and stop safely."""
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,11 @@ from stallfree.record import Record
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import MakeSaver
 from stallfree.session import Session
+from stallfree.tiers import OneTier, Place, TwoTiers
+from stallfree.tiers.tier import Tier
 from stallfree.trainer_files import shadow, trainer_calling
+
+logger = logging.getLogger(__name__)
 
 
 def _tell_nobody(event: Event) -> None:
@@ -30,6 +35,7 @@ class Stallfree(TrainerCallback):
 
     cadence: instead of the Trainer's own save_strategy. keep: instead of its save_total_limit.
     resume_from: folders of checkpoints to look into besides our own. always_resume: also if the script does not ask.
+    fast: a tier in front of the folder of checkpoints; `cadence` and `keep` then say which go on to that one.
     resume_at_least: refuse to begin below this step. make_saver: PlainSaver makes training wait for each
     save, and takes no memory; the OverlappedSaver lets it go on, for one copy of the state in memory.
     """
@@ -41,16 +47,20 @@ class Stallfree(TrainerCallback):
         staging: Path | None = None,
         cadence: Cadence | None = None,
         keep: int | None = None,
+        fast: Tier | None = None,
         resume_from: Sequence[Path] = (),
         resume_at_least: int = 0,
         always_resume: bool = False,
         sink: Sink = _tell_nobody,
         make_saver: MakeSaver = OverlappedSaver,
     ) -> None:
+        if fast is not None and cadence is None:
+            raise ValueError("With fast=, give cadence= too: it says which checkpoints go on from the fast tier.")
         self._checkpoints = checkpoints
         self._staging = staging
         self._cadence = cadence
         self._keep = keep
+        self._fast = fast
         self._resume_from = list(resume_from)
         self._resume_at_least = resume_at_least
         self._always_resume = always_resume
@@ -81,23 +91,23 @@ class Stallfree(TrainerCallback):
             return trainers_own_train(resume_from_checkpoint, trial, *args, **named)
         ranks, store = Ranks(), self._store_for(trainer)
         ranks.from_first(store.open)
+        place = self._place(trainer, store, ranks)
         read = reader_for(trainer, ranks)
         content = self._choose(resume_from_checkpoint, store, ranks, read)
         resumed = content.folder if content else None
-        keep = self._keep if self._keep is not None else trainer.args.save_total_limit
-        record = Record(self._sink)
-        saver = self._make_saver(trainer=trainer, store=store, ranks=ranks, keep=keep, sink=record)
+        record = Record(place.sink)
+        saver = self._make_saver(trainer=trainer, store=place.store, ranks=ranks, keep=place.keep, sink=record)
         self._session = Session(
             trainer=trainer,
             store=store,
             saver=saver,
             ranks=ranks,
             record=record,
-            cadence=self._cadence,
+            cadence=place.cadence,
             resumed=resumed,
         )
         try:
-            with self._session.attached(), loading_exactly(trainer, content, read, ranks):
+            with place.moving(), self._session.attached(), loading_exactly(trainer, content, read, ranks):
                 return trainers_own_train(str(resumed) if resumed else None, trial, *args, **named)
         finally:
             self._session = None
@@ -106,10 +116,21 @@ class Stallfree(TrainerCallback):
         checkpoints = self._checkpoints or Path(str(trainer.args.output_dir))
         return Store(checkpoints=checkpoints, staging=self._staging or checkpoints / ".staging")
 
+    def _place(self, trainer: Trainer, store: Store, ranks: Ranks) -> Place:
+        keep = self._keep if self._keep is not None else trainer.args.save_total_limit
+        if self._fast is None or self._cadence is None:
+            return OneTier(store, self._cadence, keep, self._sink)
+        if ranks.count > 1:
+            if ranks.is_first:
+                logger.warning("Saves go past the fast tier, to %s: several processes train.", store.checkpoints)
+            return OneTier(store, self._cadence, keep, self._sink)
+        return TwoTiers(self._fast, store, trainer=trainer, cadence=self._cadence, keep=keep, sink=self._sink)
+
     def _choose(self, asked: str | bool | None, store: Store, ranks: Ranks, read: Read) -> Content | None:
         return choose(
             asked,
-            folders=[store.checkpoints, *self._resume_from],
+            # Of equal steps the first is read.
+            folders=[*([self._fast.folder] if self._fast else []), store.checkpoints, *self._resume_from],
             always=self._always_resume,
             at_least=self._resume_at_least,
             sink=self._sink if ranks.is_first else _tell_nobody,

@@ -38,6 +38,27 @@ class Interfered:
 
 
 @dataclass(frozen=True)
+class Arrived:
+    """A checkpoint that was saved into a fast tier is whole and durable in the one behind it."""
+
+    step: int
+    path: str
+    files: int
+    bytes: int
+    seconds: float
+    manifest_crc64nvme: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A tier that was to get this checkpoint did not. Training goes on, and the other tier has it."""
+
+    step: int
+    folder: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Removed:
     step: int
 
@@ -54,5 +75,5 @@ class Resumed:
     source: str
 
 
-Event = Saved | Interfered | Removed | PassedOver | Resumed
+Event = Saved | Interfered | Arrived | LeftOut | Removed | PassedOver | Resumed
 Sink = Callable[[Event], None]
