@@ -79,6 +79,8 @@ def train(asked: Training) -> dict[str, Any]:
     )
     trainer.train()
     way.close()
+    if not trainer.is_world_process_zero():
+        return {}  # Only the first process knows when a save has landed.
     return {
         "saves": [asdict(save) | {"slowdown_seconds": save.slowdown_seconds} for save in watch.saves],
         "first_step_seconds": watch.first_step_seconds,

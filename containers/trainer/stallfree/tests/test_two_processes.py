@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from processes import Ended, in_processes
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
 from stallfree.events import Event, Saved
+from stallfree.ranks import PeerFailed, Ranks
 from stallfree.saving import direct, understood
 from stallfree.saving.layout import CannotOverlap
 from stallfree.saving.overlapped import OverlappedSaver
@@ -175,6 +177,30 @@ def test_a_save_that_fails_in_one_fails_in_both_at_the_same_step(saver: Any, fau
     assert list((out / ".staging").iterdir()) == []
 
 
+def test_what_each_process_writes_is_in_the_manifest_however_late_it_comes(train: Any, out: Path) -> None:
+    """As DeepSpeed does: each process has a file of its own, in a folder of the Trainer's save."""
+
+    def change(number: int, trainer: Trainer) -> None:
+        def write(folder: str) -> None:
+            shards = Path(folder, "global_step4")
+            shards.mkdir(parents=True, exist_ok=True)
+            time.sleep(0.3 * number)
+            (shards / f"zero_pp_rank_{number}_mp_rank_00_optim_states.pt").write_bytes(bytes([number]) * 1000)
+
+        shadow(trainer, "_save_optimizer_and_scheduler", write)
+
+    train(lambda number: [fast(make_saver=PlainSaver)], change, max_steps=4)
+    listed = {file.path for file in manifest.verify(out / "checkpoint-4").files}
+    assert {f"global_step4/zero_pp_rank_{number}_mp_rank_00_optim_states.pt" for number in (0, 1)} <= listed
+
+
+def test_deepspeed_is_saved_by_the_trainer(make_trainer: Any) -> None:
+    trainer = make_trainer()
+    trainer.is_deepspeed_enabled = True
+    with pytest.raises(CannotOverlap, match="DeepSpeed"):
+        understood.check(trainer)
+
+
 @pytest.mark.parametrize("number_that_cannot", [0, 1])
 def test_if_one_cannot_overlap_none_does(
     number_that_cannot: int, train: Any, out: Path, capfd: pytest.CaptureFixture[str]
@@ -211,10 +237,25 @@ def test_state_that_moves_in_one_process_is_laid_out_again_in_both(train: Any, o
         manifest.verify(out / f"checkpoint-{step}")
 
 
-def test_a_disagreement_about_where_to_begin_is_an_error_in_both(train: Any) -> None:
+def test_without_a_checkpoint_that_must_be_there_both_refuse_to_begin(train: Any) -> None:
     answers = [ended.answer for ended in train(lambda number: [fast(resume_at_least=8)])]
-    assert [answer[0] for answer in answers] == ["NothingWhole", "PeerFailed"]
     assert all("Training was to resume from step 8" in answer[1] for answer in answers)
+
+
+def test_what_the_first_cannot_decide_is_an_error_in_both_with_its_words(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise FileNotFoundError("/no/such/mount")
+
+    def work(number: int) -> str:
+        dist.init_process_group("gloo")
+        with pytest.raises((FileNotFoundError, PeerFailed)) as refused:
+            Ranks().from_first(refuse)
+        return f"{refused.type.__name__}: {refused.value}"
+
+    assert [ended.answer for ended in in_processes(2, tmp_path, work)] == [
+        "FileNotFoundError: /no/such/mount",
+        "PeerFailed: process 0: FileNotFoundError: /no/such/mount",
+    ]
 
 
 @pytest.mark.parametrize("victims", [{random.randrange(2)}, {0, 1}], ids=["one", "both"])
