@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from stallfree.checkpoint.manifest import File
+from stallfree.saving.image import Image
 from stallfree.saving.parts import Moment
 
 
@@ -29,6 +30,11 @@ class Flight:
     """Places of the weights that were copied before training went on."""
     fault: Exception | None = None
     """What went wrong before the flight began."""
+    slot: int = 0
+    """Which of the ground's memories it copies to."""
+    images: list[Image] = field(default_factory=list)
+    small_files: dict[str, bytes] = field(default_factory=dict)
+    """Of a snapshot, which has no folder yet."""
     stall_seconds: float = 0.0
     copied: threading.Event = field(default_factory=threading.Event)
     landed: Future[None] | None = None

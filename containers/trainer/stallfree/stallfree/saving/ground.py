@@ -17,10 +17,20 @@ from stallfree.saving.staging import Copies
 from stallfree.saving.watch import Watch
 
 
+class _Slot:
+    """Memory for one copy of the state."""
+
+    def __init__(self, copies: Copies, files: int) -> None:
+        self.images = [Image(copies) for _ in range(files)]
+        self.optimizer = Image(copies)
+
+
 class Ground:
     """What a layout needs from save to save: memory, and what is known of the weights."""
 
-    def __init__(self, model: Model, optimizer_bytes: int, *, copies: Copies, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, model: Model, optimizer_bytes: int, *, copies: Copies, warn: Callable[[str], None], slots: int = 1
+    ) -> None:
         self.ready: Future[None] = Future()
         self.watch = Watch([source.counting for source in model.sources if source.counting is not None])
         self.is_ready_everywhere = False
@@ -30,8 +40,7 @@ class Ground:
         self._optimizer_bytes = optimizer_bytes
         self.copies = copies
         self._warn = warn
-        self._images = [Image(copies) for _ in model.layouts]
-        self._optimizer_image = Image(copies)
+        self._slots = [_Slot(copies, len(model.layouts)) for _ in range(slots)]
         self._restless = {
             place
             for place, source in enumerate(model.sources)
@@ -40,7 +49,11 @@ class Ground:
 
     @property
     def size_bytes(self) -> int:
-        return sum(layout.size_bytes for layout in self._model.layouts) + self._optimizer_bytes
+        return len(self._slots) * (sum(layout.size_bytes for layout in self._model.layouts) + self._optimizer_bytes)
+
+    @property
+    def slots(self) -> int:
+        return len(self._slots)
 
     def still_fits(self, trainer: Trainer) -> bool:
         try:
@@ -49,9 +62,10 @@ class Ground:
             return False
 
     def take_memory(self) -> None:
-        for image, layout in zip(self._images, self._model.layouts, strict=True):
-            image.lay_out(layout)
-        self._optimizer_image.reserve(self._optimizer_bytes)
+        for slot in self._slots:
+            for image, layout in zip(slot.images, self._model.layouts, strict=True):
+                image.lay_out(layout)
+            slot.optimizer.reserve(self._optimizer_bytes)
 
     def learn(self, moved: set[int]) -> None:
         self._restless |= moved
@@ -59,40 +73,41 @@ class Ground:
     def names(self, places: set[int]) -> list[str]:
         return [self._model.sources[place].name for place in sorted(places)]
 
-    def take_restless(self) -> set[int]:
+    def take_restless(self, slot: int) -> set[int]:
         """Copy now what cannot be copied later; the places of it."""
         self.copies.begin()
         places = self._restless if self.was_watched else set(range(len(self._model.sources)))
-        self._take(lambda place: place in places)
+        self._take(slot, lambda place: place in places)
         if places:
             self.copies.hold_training()
         return set(places)
 
     def copy(self, flight: Flight, staged: Path) -> list[Image]:
         """Put all copies in line; what they become may not be read before `copies.finish`."""
-        self._take(lambda place: place not in flight.taken)
+        slot = self._slots[flight.slot]
+        self._take(flight.slot, lambda place: place not in flight.taken)
         if flight.moment.optimizer is None:
-            return self._images
+            return slot.images
         try:
             layout = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
-            self._optimizer_image.lay_out(layout)
-            self._optimizer_image.take(layout.sources)
+            slot.optimizer.lay_out(layout)
+            slot.optimizer.take(layout.sources)
         except Exception as reason:
             # Until this is written, the optimizer's next step waits.
             self._warn(f"Training waits at its next step while PyTorch writes the optimizer's state: {reason}.")
             with self.copies.in_line():
                 torch.save(flight.moment.optimizer, staged / OPTIMIZER_NAME)
-            return self._images
-        return [*self._images, self._optimizer_image]
+            return slot.images
+        return [*slot.images, slot.optimizer]
 
     def write_static(self, folder: Path) -> None:
         for name, content in self._model.static.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
 
-    def _take(self, is_wanted: Callable[[int], bool]) -> None:
+    def _take(self, slot: int, is_wanted: Callable[[int], bool]) -> None:
         place = 0
-        for image in self._images:
+        for image in self._slots[slot].images:
             sources = image.layout.sources
             image.take(source for at, source in enumerate(sources, start=place) if is_wanted(at))
             place += len(sources)

@@ -22,6 +22,7 @@ from stallfree.saving.pages import available_bytes
 from stallfree.saving.parts import take_model_apart, write_small_files
 from stallfree.saving.publish import Publisher, best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
+from stallfree.saving.snapshots import Snapshots
 from stallfree.saving.staging import copies_for
 from stallfree.timing import Timing, phase
 from stallfree.trainer_files import names_of_own_files
@@ -38,6 +39,9 @@ class OverlappedSaver:
     A save waits for the one before it, so there is never more than one copy, nor a queue. What cannot be laid out
     is saved by the PlainSaver, with one warning that says why. Of several processes the first copies and writes what
     all share, each its own shards and random state; they overlap, go plain, and fail together.
+
+    snapshots: copy the state after every step, so that an emergency saves the newest one without asking training for
+    anything. That takes a second copy of memory, some milliseconds of each step for the small files, and one process.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class OverlappedSaver:
         ranks: Ranks,
         keep: int | None,
         sink: Sink,
+        snapshots: bool = False,
         clock: Callable[[], float] = time.perf_counter,
         spare_bytes: Callable[[], int] = available_bytes,
     ) -> None:
@@ -63,6 +68,13 @@ class OverlappedSaver:
         self._spare_bytes = spare_bytes
         self._is_plain = False
         self._warned: set[str] = set()
+        self._snapshots: Snapshots | None = None
+        if snapshots and ranks.count > 1:
+            self._warn_once("There are no snapshots of steps: several processes train together.")
+        elif snapshots:
+            self._snapshots = Snapshots(
+                trainer=trainer, trainers_own_save=trainer._save_checkpoint, store=store, clock=clock
+            )
         self._ground: Ground | None = None
         self._flight: Flight | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="stallfree")
@@ -89,6 +101,8 @@ class OverlappedSaver:
             flight.copied.wait()
             ground.copies.hold_training()
             flight.stall_seconds += self._clock() - began
+        if self._snapshots is not None:
+            self._snapshots.before_update(moved)
         ground.learn(moved)
         ground.was_watched = True
 
@@ -97,6 +111,7 @@ class OverlappedSaver:
             self._prepare()
         if self._ground is not None:
             self._ground.watch.note()
+            self._take_snapshot(self._ground)
 
     @property
     def has_failed(self) -> bool:
@@ -108,10 +123,21 @@ class OverlappedSaver:
         return flight.step if flight is not None and flight.landed is not None and not flight.landed.done() else None
 
     def snapshot_of_step(self) -> int | None:
-        return None
+        newest = self._snapshots.newest() if self._snapshots is not None else None
+        return newest[0].step if newest is not None else None
 
     def commit_snapshot(self, seconds_left: float) -> int:
-        raise NotImplementedError("there is no snapshot")
+        if self._snapshots is None or (last := self._snapshots.last()) is None:
+            raise SaveFailed(self._trainer.state.global_step, RuntimeError("no step is whole in memory"))
+        flight, ground = last
+        under_way = self._flight
+        if under_way is not None and under_way.landed is not None:
+            # The disk is busy with it until then, and it is the one to fall back to.
+            ended = under_way.landed.exception(timeout=seconds_left)
+            if ended is None and under_way.step == flight.step:
+                return flight.step
+        self._land(flight, ground)
+        return flight.step
 
     def drain(self) -> None:
         flight, self._flight = self._flight, None
@@ -124,6 +150,8 @@ class OverlappedSaver:
         except Exception:
             # Training ends for a reason of its own, or `drain` was not asked: this must not take its place.
             logger.exception("The last checkpoint that was begun was not saved.")
+        if self._snapshots is not None:
+            self._snapshots.close()
         self._worker.shutdown()
         self._helpers.shutdown()
         self._ground = None
@@ -152,6 +180,8 @@ class OverlappedSaver:
 
     def _prepare(self) -> None:
         # The memory of an earlier layout is given back before more is asked for.
+        if self._snapshots is not None:
+            self._snapshots.forget()
         self._ground, obstacle = None, None
         try:
             self._ground = self._laid_out()
@@ -178,16 +208,26 @@ class OverlappedSaver:
             self._check_memory(ground.size_bytes * sharded.processes_here())
         else:
             understood.check(self._trainer)
-            copies = copies_for(understood.devices_of(self._trainer))
-            ground = Ground(
-                take_model_apart(self._trainer),
-                optimizer_bytes_of(self._trainer),
-                copies=copies,
-                warn=self._warn_once,
-            )
+            ground = self._ground_with(slots=2 if self._snapshots is not None else 1)
             self._check_memory(ground.size_bytes)
         ground.ready = self._worker.submit(ground.take_memory)
         return ground
+
+    def _ground_with(self, *, slots: int) -> Ground:
+        ground = Ground(
+            take_model_apart(self._trainer),
+            optimizer_bytes_of(self._trainer),
+            copies=copies_for(understood.devices_of(self._trainer)),
+            warn=self._warn_once,
+            slots=slots,
+        )
+        if slots > 1 and not self._has_memory(ground.size_bytes):
+            self._warn_once(f"There are no snapshots of steps: they take {ground.size_bytes} bytes of memory.")
+            return self._ground_with(slots=1)
+        return ground
+
+    def _has_memory(self, needed: int) -> bool:
+        return needed <= self._spare_bytes() * _SHARE_OF_SPARE_MEMORY
 
     def _check_memory(self, needed: int) -> None:
         spare = self._spare_bytes()
@@ -208,15 +248,20 @@ class OverlappedSaver:
 
     def _begin(self, ground: Ground, began: float) -> None:
         step = self._trainer.state.global_step
-        ground.learn(ground.watch.moved())
+        moved = ground.watch.moved()
+        ground.learn(moved)
+        slot = self._free_slot(ground)
+        if moved and self._snapshots is not None:
+            # It may have half of two moments, and from `note` on nobody could tell.
+            self._snapshots.forget()
         try:
             self._ranks.from_first(lambda: self._store.stage(step))
         except Exception as error:
             raise SaveFailed(step, error) from error
-        flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved)
+        flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved, slot=slot)
         try:
             flight.moment = write_small_files(self._trainer, self._trainers_own_save, self._store)
-            flight.taken = ground.take_restless()
+            flight.taken = ground.take_restless(slot)
         except Exception as error:
             # The other processes have begun this save by now: they hear of it where all meet, at its end.
             flight.fault = error
@@ -248,6 +293,45 @@ class OverlappedSaver:
                 timing=timing,
                 protected=flight.protected,
             )
+
+    def _take_snapshot(self, ground: Ground) -> None:
+        if self._snapshots is None or ground.slots < 2 or not ground.ready.done():
+            return
+        if not ground.still_fits(self._trainer):
+            self._prepare()
+            return
+        self._snapshots.take(ground, self._free_slot(ground))
+
+    def _free_slot(self, ground: Ground) -> int:
+        """Not the one that is being written, and of two that are not, the one with the older copy."""
+        if ground.slots < 2 or self._snapshots is None:
+            return 0
+        under_way = self.under_way()
+        taken = self._flight.slot if self._flight is not None and under_way is not None else self._snapshots.slot
+        return 1 if taken == 0 else 0
+
+    def _land(self, flight: Flight, ground: Ground) -> None:
+        """A snapshot becomes a checkpoint, in the thread that asks for it."""
+        timing = Timing(clock=self._clock)
+        began = self._clock()
+        try:
+            with timing.recording(), phase("write"):
+                staged = self._store.stage(flight.step)
+                for name, content in flight.small_files.items():
+                    (staged / name).write_bytes(content)
+                ground.write_static(staged)
+                flight.moment.write_state(staged)
+                manifest = self._store.commit(flight.step, self._write(flight.images, staged))
+        except Exception as error:
+            self._store.discard(flight.step)
+            raise SaveFailed(flight.step, error) from error
+        self._publisher.committed(
+            manifest,
+            stall_seconds=0.0,
+            durable_seconds=self._clock() - began,
+            timing=timing,
+            protected=flight.protected,
+        )
 
     def _write_part(self, flight: Flight, ground: Ground) -> Part:
         """What this process has to do with a checkpoint, up to where it is durable."""

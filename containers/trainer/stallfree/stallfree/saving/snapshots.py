@@ -1,0 +1,111 @@
+"""The newest step, whole in memory: what an emergency can still save when training itself no longer answers."""
+
+import copy
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from transformers import Trainer
+
+from stallfree.checkpoint.store import Store
+from stallfree.saving.flight import Flight
+from stallfree.saving.ground import Ground
+from stallfree.saving.parts import write_small_files
+from stallfree.saving.publish import best_of
+
+_IN_MEMORY = Path("/dev/shm")
+
+
+class Snapshots:
+    """After every step its state is copied, by a thread of its own: the one that writes may be busy with a save."""
+
+    def __init__(
+        self, *, trainer: Trainer, trainers_own_save: Callable[..., None], store: Store, clock: Callable[[], float]
+    ) -> None:
+        self._trainer = trainer
+        self._trainers_own_save = trainers_own_save
+        self._clock = clock
+        self._folder = Path(tempfile.mkdtemp(prefix="stallfree-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
+        self._small_files = Store(checkpoints=store.checkpoints, staging=self._folder)
+        self._copier = ThreadPoolExecutor(1, thread_name_prefix="stallfree-snapshot")
+        self._taking = threading.Lock()
+        self._is_last = False
+        self._newest: tuple[Flight, Ground] | None = None
+
+    @property
+    def slot(self) -> int | None:
+        """Where the newest one stands."""
+        return self._newest[0].slot if self._newest else None
+
+    def take(self, ground: Ground, slot: int) -> None:
+        """Begin to copy the state as it is now. Nothing is taken any more once someone asked for the last one."""
+        with self._taking:
+            if self._is_last:
+                return
+            flight = Flight(
+                self._trainer.state.global_step,
+                self._clock(),
+                best_of(self._trainer),
+                moved=ground.watch.moved,
+                slot=slot,
+            )
+            self._note_small_files(flight)
+            flight.taken = ground.take_restless(slot)
+            ground.watch.note()
+            flight.landed = self._copier.submit(self._copy, flight, ground)
+            self._newest = flight, ground
+
+    def before_update(self, moved: set[int]) -> None:
+        if self._newest is not None:
+            flight, ground = self._newest
+            flight.release(moved)
+            flight.copied.wait()
+            ground.copies.hold_training()
+
+    def forget(self) -> None:
+        """Its memory is to be laid out anew, or something changed that no one noted."""
+        if self._newest is not None:
+            self._newest[0].copied.wait()
+        self._newest = None
+
+    def newest(self) -> tuple[Flight, Ground] | None:
+        """None, if there is none that is whole. A copy that has begun ends by itself, whatever training does."""
+        if self._newest is None:
+            return None
+        flight, ground = self._newest
+        assert flight.landed is not None, "it was begun when it was taken"
+        return None if flight.landed.exception() is not None or flight.spoiled() else (flight, ground)
+
+    def last(self) -> tuple[Flight, Ground] | None:
+        with self._taking:
+            self._is_last = True
+        return self.newest()
+
+    def close(self) -> None:
+        self._copier.shutdown()
+        self._newest = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _note_small_files(self, flight: Flight) -> None:
+        staged = self._small_files.stage(flight.step)
+        kept = copy.deepcopy(self._trainer.state.stateful_callbacks)
+        try:
+            flight.moment = write_small_files(self._trainer, self._trainers_own_save, self._small_files)
+            flight.small_files = {path.name: path.read_bytes() for path in staged.iterdir()}
+        finally:
+            # What callbacks keep is added to at every save, and this is none.
+            self._trainer.state.stateful_callbacks = kept
+            self._small_files.discard(flight.step)
+
+    def _copy(self, flight: Flight, ground: Ground) -> None:
+        try:
+            flight.images = ground.copy(flight, self._folder)
+            for slow in self._folder.glob("*.pt"):
+                flight.small_files[slow.name] = slow.read_bytes()
+                slow.unlink()
+        finally:
+            flight.copied.set()
+        ground.copies.finish()
