@@ -1,8 +1,11 @@
 """File images have, byte for byte, what the libraries themselves would have written."""
 
+import threading
 import zipfile
 from collections import OrderedDict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +98,51 @@ def test_what_is_written_is_what_was_described(size: int, folder: str, tmp_path:
         assert file.read_bytes() == bytes(image.content)
     finally:
         file.unlink(missing_ok=True)
+
+
+def test_what_is_settled_is_written_while_the_rest_is_still_being_sealed(tmp_path: Path) -> None:
+    optimizer = optimizer_after_a_step(torch.optim.AdamW)
+    layout = torch_layout.layout_of("optimizer.pt", optimizer.state_dict())
+    may_go_on = threading.Event()
+
+    def seal_slowly(content: memoryview) -> Iterator[int]:
+        for end in layout.seal(content):
+            yield end
+            assert may_go_on.wait(60)
+
+    image = Image(HostCopies())
+    image.lay_out(replace(layout, seal=seal_slowly))
+    image.take(layout.sources)
+    with ThreadPoolExecutor(4) as threads, ThreadPoolExecutor(1) as writer:
+        sealed = threads.submit(image.seal)
+        # What was settled first can be had while the seal goes on; the whole file cannot.
+        threads.submit(image.wait_until_settled, 1).result(timeout=60)
+        described = threads.submit(image.describe)
+        written = writer.submit(
+            write_durably,
+            tmp_path / "ours.pt",
+            image.whole_pages,
+            layout.size_bytes,
+            threads,
+            image.wait_until_settled,
+        )
+        with pytest.raises(TimeoutError):
+            written.result(timeout=0.3)
+        may_go_on.set()
+        written.result()
+        sealed.result()
+        assert (tmp_path / "ours.pt").read_bytes() == bytes(image.content)
+        assert described.result().crc64nvme == manifest.checksum(tmp_path / "ours.pt")
+    assert bytes(image.content) == bytes(filled(layout).content)
+
+
+def test_a_seal_that_fails_leaves_nobody_waiting() -> None:
+    def fail(content: memoryview) -> Iterator[int]:
+        raise OSError("no more")
+        yield 0
+
+    image = Image(HostCopies())
+    image.lay_out(Layout(name="broken", size_bytes=10, fixed=(), sources=(), seal=fail))
+    with pytest.raises(OSError, match="no more"):
+        image.seal()
+    image.wait_until_settled(10)

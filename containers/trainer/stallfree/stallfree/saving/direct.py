@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import os
+from collections.abc import Callable
 from concurrent.futures import Executor, wait
 from pathlib import Path
 
@@ -15,13 +16,28 @@ _NOT_HERE = {errno.EINVAL, errno.ENOTSUP}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def write_durably(path: Path, whole_pages: memoryview, size: int, writers: Executor) -> None:
-    """The file has the first `size` bytes of the pages, and they are on the disk, when this returns."""
+def write_durably(
+    path: Path,
+    whole_pages: memoryview,
+    size: int,
+    writers: Executor,
+    wait_for: Callable[[int], None] = lambda end: None,
+) -> None:
+    """The file has the first `size` bytes of the pages, and they are on the disk, when this returns.
+
+    `wait_for` returns when all bytes before `end` are what they are to be: what is, is written before the rest is.
+    """
+
+    def write(at: int) -> None:
+        chunk = whole_pages[at : at + _CHUNK_BYTES]
+        wait_for(min(at + len(chunk), size))
+        _write(handle, chunk, at)
+
     handle = _open(path)
     try:
         _allocate(handle, len(whole_pages))
         starts = range(0, len(whole_pages), _CHUNK_BYTES)
-        chunks = [writers.submit(_write, handle, whole_pages[at : at + _CHUNK_BYTES], at) for at in starts]
+        chunks = [writers.submit(write, at) for at in starts]
         # All of them, also after a fault: nobody may close the file under a thread that writes.
         wait(chunks)
         for chunk in chunks:

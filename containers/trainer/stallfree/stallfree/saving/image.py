@@ -8,6 +8,7 @@ from awscrt.checksums import crc64nvme
 from stallfree.checkpoint.manifest import File
 from stallfree.saving.layout import Layout, Source
 from stallfree.saving.pages import Pages
+from stallfree.saving.settled import Settled
 from stallfree.saving.staging import Copies
 
 _BLOCK_BYTES = 64 * 1024 * 1024
@@ -20,6 +21,7 @@ class Image:
         self._copies = copies
         self._pages = Pages(copies)
         self._layout: Layout | None = None
+        self._settled = Settled()
 
     @property
     def layout(self) -> Layout:
@@ -38,10 +40,20 @@ class Image:
 
     def take(self, sources: Iterable[Source]) -> None:
         """Put copies of live memory into the image in line."""
+        self._settled = Settled()
         self._copies.copy(self._pages.address, sources)
 
     def seal(self) -> None:
-        self.layout.seal(self.content)
+        try:
+            for end in self.layout.seal(self.content):
+                self._settled.reach(end)
+        finally:
+            # Also after a fault: nobody may wait for what does not come. Such a file is not committed.
+            self._settled.reach(self.layout.size_bytes)
+
+    def wait_until_settled(self, end: int) -> None:
+        """Until the bytes before `end` are those of the file. What is sealed later is not needed to write them."""
+        self._settled.wait_for(end)
 
     @property
     def content(self) -> memoryview:
@@ -56,6 +68,7 @@ class Image:
         """The manifest's line, from memory: whatever happens to the bytes from here on will show."""
         value, content = 0, self.content
         for start in range(0, len(content), _BLOCK_BYTES):
+            self.wait_until_settled(min(start + _BLOCK_BYTES, len(content)))
             value = crc64nvme(content[start : start + _BLOCK_BYTES], value)
         checksum = base64.b64encode(value.to_bytes(8, "big")).decode()
         return File(path=self.layout.name, bytes=len(content), crc64nvme=checksum)

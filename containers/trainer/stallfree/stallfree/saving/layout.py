@@ -1,6 +1,6 @@
 """What a file is to be: where each of its bytes comes from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -30,8 +30,8 @@ class Source:
         return self.offset + self.size_bytes
 
 
-def _nothing_to_seal(content: memoryview) -> None:
-    pass
+def _nothing_to_seal(content: memoryview) -> Iterator[int]:
+    yield len(content)
 
 
 @dataclass(frozen=True)
@@ -41,5 +41,5 @@ class Layout:
     fixed: tuple[tuple[int, bytes], ...]
     """What is not copied from anywhere, and where it stands."""
     sources: tuple[Source, ...]
-    seal: Callable[[memoryview], None] = _nothing_to_seal
-    """Fills in what depends on the copied bytes."""
+    seal: Callable[[memoryview], Iterator[int]] = _nothing_to_seal
+    """Fills in what depends on the copied bytes, from the beginning on, and tells how far it is."""

@@ -78,8 +78,8 @@ class OverlappedSaver:
         self._ground: Ground | None = None
         self._flight: Flight | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="stallfree")
-        # One more than write: the checksums.
-        self._helpers = ThreadPoolExecutor(_WRITERS + 1, thread_name_prefix="stallfree-helper")
+        # Two more than write: the checksums of the archive's own kind, and of ours.
+        self._helpers = ThreadPoolExecutor(_WRITERS + 2, thread_name_prefix="stallfree-helper")
 
     def save(self) -> None:
         began = self._clock()
@@ -360,12 +360,19 @@ class OverlappedSaver:
         return [describe(staged, name) for name in names]
 
     def _write(self, images: list[Image], staged: Path) -> list[File]:
+        # First in the queue: whoever waits for what a seal settles waits for one that runs.
         sealed = [self._helpers.submit(image.seal) for image in images]
         described = []
         for image, seal in zip(images, sealed, strict=True):
-            seal.result()
             described.append(self._helpers.submit(image.describe))
-            direct.write_durably(staged / image.layout.name, image.whole_pages, image.layout.size_bytes, self._helpers)
+            direct.write_durably(
+                staged / image.layout.name,
+                image.whole_pages,
+                image.layout.size_bytes,
+                self._helpers,
+                image.wait_until_settled,
+            )
+            seal.result()
         return [file.result() for file in described]
 
     def _commit(self, flight: Flight, parts: list[Part]) -> Manifest | None:

@@ -6,7 +6,7 @@ the process, each as `torch.save` writes it, and DCP's own metadata tells where.
 
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -150,9 +150,11 @@ def _named(record: Layout, name: str, tensor: torch.Tensor) -> Layout:
 
 
 def _joined(name: str, size_bytes: int, records: list[tuple[int, Layout]]) -> Layout:
-    def seal(content: memoryview) -> None:
+    def seal(content: memoryview) -> Iterator[int]:
         for begin, record in records:
-            record.seal(content[begin : begin + record.size_bytes])
+            for end in record.seal(content[begin : begin + record.size_bytes]):
+                yield begin + end
+        yield len(content)
 
     return Layout(
         name=name,

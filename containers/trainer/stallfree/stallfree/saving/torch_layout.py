@@ -9,7 +9,7 @@ import pickle
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import getclosurevars
 from pathlib import Path
@@ -130,8 +130,8 @@ def _records(path: Path) -> list[_Record]:
     return records
 
 
-def _sealing(records: list[_Record]) -> Callable[[memoryview], None]:
-    def seal(content: memoryview) -> None:
+def _sealing(records: list[_Record]) -> Callable[[memoryview], Iterator[int]]:
+    def seal(content: memoryview) -> Iterator[int]:
         combined = 0
         for record in records:
             if record.name == _ID:
@@ -143,6 +143,10 @@ def _sealing(records: list[_Record]) -> Callable[[memoryview], None]:
                 for at in (record.end + len(_DESCRIPTOR), record.central + 16):
                     content[at : at + 4] = crc32.to_bytes(4, "little")
             combined = _combine(combined, crc32)
+            # The descriptor that follows is not counted: it comes with the next one. The directory at the end is last.
+            yield record.end
+
+        yield len(content)
 
     return seal
 
