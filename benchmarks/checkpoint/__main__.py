@@ -11,7 +11,7 @@ from importlib import metadata
 import torch
 from rich.console import Console
 
-from benchmarks.checkpoint import bars, checksums, cuda, floors, growth, loop
+from benchmarks.checkpoint import bars, checksums, cuda, floors, growth, loop, restoring
 from benchmarks.checkpoint.floors import Floors
 from benchmarks.checkpoint.options import Options, parse
 from benchmarks.checkpoint.peers.all import WAYS
@@ -64,6 +64,9 @@ def _measure(console: Console, options: Options) -> tuple[list[Figure], dict[str
         figures += growth.by_size(console, options)
     if "ranks" in options.parts:
         figures += growth.by_ranks(console, options)
+    if "restoring" in options.parts:
+        # After the trainings: it takes threads, which must not be there when one is forked.
+        figures += restoring.measure(console, options)
     if "cuda" in options.parts:
         of_cuda, why_not = cuda.measure(console, options)
         figures += of_cuda

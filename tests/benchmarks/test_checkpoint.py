@@ -71,7 +71,16 @@ def test_the_comparison_runs_from_end_to_end() -> None:
     """At a size that says nothing about speed; every kind of peer that needs no process or package of its own."""
     ways = ("none", "trainer", "overlapped", "dcp", "dcp-thread-best", "thread-best", "fork")
     subprocess.run(
-        [sys.executable, "-m", "benchmarks.checkpoint", "--quick", "--only", "idle", "--ways", ",".join(ways)],
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.checkpoint",
+            "--quick",
+            "--only",
+            "idle,restoring",
+            "--ways",
+            ",".join(ways),
+        ],
         cwd=REPOSITORY,
         env={"PYTHONPATH": "containers/trainer/stallfree", "OMP_NUM_THREADS": "1", "PATH": ""},
         check=True,
@@ -83,4 +92,5 @@ def test_the_comparison_runs_from_end_to_end() -> None:
     figures = {one["name"]: one for one in written["figures"]}
     assert figures["idle: stallfree, overlapped: to durable"]["value"] > 0
     assert figures["idle: time to durable, against the write floor"]["bar"] == "at most 1.3"
+    assert figures["restoring: against the read floor"]["bar"] == "at most 1.05"
     assert figures["idle: fork, then torch.save: slowdown"]["unit"] == "s"

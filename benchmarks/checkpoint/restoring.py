@@ -1,16 +1,10 @@
-"""What it takes to come back from a checkpoint: the Trainer's own way, stallfree's, and the floor of this disk.
-
-`python -m benchmarks.checkpoint_restoring`, on a machine that does nothing else: a minute, and 1.5 GB of disk.
-"""
+"""What it takes to come back from a checkpoint: the Trainer's own way, stallfree's, and the floor of this disk."""
 
 import os
-import shutil
-import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import safetensors.torch
@@ -19,17 +13,20 @@ from rich.console import Console
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.store import Store
 from stallfree.loading import content, direct
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2LMHeadModel
 
-from benchmarks.figures import FOLDER, Figure, publish
+from benchmarks.checkpoint.bars import ratio
+from benchmarks.checkpoint.measured import Value
+from benchmarks.checkpoint.models import config_for
+from benchmarks.checkpoint.options import Options
+from benchmarks.checkpoint.running import SCRATCH
+from benchmarks.figures import Figure
 
-_SCRATCH = FOLDER.parent / "checkpoint-restoring"
-_ROUNDS = 7
 _FLOOR_CHUNK_BYTES = 16 * 1024 * 1024
 _FLOOR_READERS = 2
 
 
-def seconds_to_restore(checkpoint: Path, model: torch.nn.Module, rounds: int = _ROUNDS) -> dict[str, list[float]]:
+def seconds_to_restore(checkpoint: Path, model: torch.nn.Module, rounds: int) -> dict[str, list[float]]:
     """Each way, one after the other in every round, each from a disk whose cache has nothing of the checkpoint."""
     ways: dict[str, Callable[[], object]] = {
         "floor": lambda: _read_directly(checkpoint),
@@ -102,27 +99,26 @@ def _without_checksums(checkpoint: Path, model: torch.nn.Module, optimizer: torc
         return _as_we_do(checkpoint, model, optimizer)
 
 
-def figures_of(checkpoint: Path, model: torch.nn.Module) -> list[Figure]:
-    seen = {name: statistics.median(times) for name, times in seconds_to_restore(checkpoint, model).items()}
+def measure(console: Console, options: Options) -> list[Figure]:
+    console.print("[dim]restoring: the read floor, the Trainer's way, and ours ...[/]")
+    checkpoint, model = _a_checkpoint(SCRATCH / "restoring", options.state_gb)
+    seconds = seconds_to_restore(checkpoint, model, options.rounds)
+    seen = {name: Value.of(times) for name, times in seconds.items()}
     size = sum(file.stat().st_size for file in checkpoint.iterdir())
+    rows = [Figure("restoring: state", size / 1e9, "GB")]
+    rows += [
+        Figure(f"restoring: {name}", value.median, "s", remark=f"± {value.spread:.2g}") for name, value in seen.items()
+    ]
     return [
-        Figure("state", size / 1e9, "GB"),
-        Figure("floor: one direct read of it", seen["floor"], "s"),
-        Figure("restore, the Trainer's own way", seen["trainer"], "s"),
-        Figure("restore, checksums compared", seen["ours"], "s"),
-        Figure("restore, without checksums", seen["ours without checksums"], "s"),
-        _held("... against the floor", seen["ours"] / seen["floor"], 1.05),
-        _held("... against the Trainer's own way", seen["ours"] / seen["trainer"], 0.4),
+        *rows,
+        ratio("restoring: against the read floor", seen["ours"], seen["floor"], 1.05),
+        ratio("restoring: against the Trainer's own way", seen["ours"], seen["trainer"], 0.4),
     ]
 
 
-def _held(name: str, value: float, most: float) -> Figure:
-    return Figure(name, value, "ratio", f"at most {most:.4g}", value <= most)
-
-
-def a_checkpoint(folder: Path) -> tuple[Path, torch.nn.Module]:
-    """124 million weights and two moments of each, as `save_pretrained` and `torch.save` write them."""
-    model: Any = GPT2LMHeadModel(GPT2Config())
+def _a_checkpoint(folder: Path, state_gb: float) -> tuple[Path, torch.nn.Module]:
+    """Weights and two moments of each, as `save_pretrained` and `torch.save` write them."""
+    model = GPT2LMHeadModel(config_for(state_gb))
     optimizer = _optimizer(model)
     for weight in model.parameters():
         weight.grad = torch.randn_like(weight)
@@ -134,15 +130,3 @@ def a_checkpoint(folder: Path) -> tuple[Path, torch.nn.Module]:
     torch.save(optimizer.state_dict(), staged / "optimizer.pt")
     store.commit(1)
     return store.path(1), model
-
-
-def restoring(console: Console) -> None:
-    shutil.rmtree(_SCRATCH, ignore_errors=True)
-    try:
-        publish(console, "checkpoint_restoring", figures_of(*a_checkpoint(_SCRATCH)))
-    finally:
-        shutil.rmtree(_SCRATCH)
-
-
-if __name__ == "__main__":
-    restoring(Console())
