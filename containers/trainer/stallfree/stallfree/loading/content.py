@@ -6,9 +6,10 @@ Training sees none of it before all of it was compared: a checkpoint that turns 
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from transformers.trainer import OPTIMIZER_NAME
@@ -23,41 +24,23 @@ logger = logging.getLogger(__name__)
 
 _SHARE_OF_SPARE_MEMORY = 0.9
 
-T = TypeVar("T")
-
 
 class Content:
     """What of a checkpoint is in memory. Each part is handed out once, so that its memory is free when it was used."""
 
-    def __init__(
-        self, folder: Path, weights: tuple[str, ...] = (), files: Mapping[str, memoryview] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, weights: dict[str, torch.Tensor] | None = None, optimizer: Any = None) -> None:
         self.folder = folder
         self._weights = weights
-        self._files = dict(files or {})
+        self._optimizer = optimizer
 
     def take_weights(self) -> dict[str, torch.Tensor] | None:
         """All weights by name; None if they are not here (any more): then they are to be loaded from the disk."""
-        if not self._weights or not self._files.keys() >= set(self._weights):
-            return None
-        contents = [self._files.pop(name) for name in self._weights]
-        return _or_none("weights", lambda: _merged(contents))
+        taken, self._weights = self._weights, None
+        return taken
 
     def take_optimizer(self) -> Any:
-        content = self._files.pop(OPTIMIZER_NAME, None)
-        return None if content is None else _or_none("optimizer", lambda: tensors.of_torch_file(content))
-
-
-def _merged(contents: list[memoryview]) -> dict[str, torch.Tensor]:
-    return {name: weight for content in contents for name, weight in tensors.of_safetensors(content).items()}
-
-
-def _or_none(part: str, read: Callable[[], T]) -> T | None:
-    try:
-        return read()
-    except tensors.NotPlain as reason:
-        logger.warning("The %s of the checkpoint is loaded by the Trainer itself: %s.", part, reason)
-        return None
+        taken, self._optimizer = self._optimizer, None
+        return taken
 
 
 def read(folder: Path, *, weights: bool = True, optimizer: bool = True, past_the_cache: bool = True) -> Content:
@@ -67,32 +50,54 @@ def read(folder: Path, *, weights: bool = True, optimizer: bool = True, past_the
     """
     began = time.perf_counter()
     whole = manifest.complete(folder)
+    of_weights = _files_of_weights(folder) if weights else set()
+    kept = {*of_weights, OPTIMIZER_NAME} if optimizer else of_weights
+    pages = _room_for({file.path: file.bytes for file in whole.files if file.path in kept})
+    # The optimizer's first: while it is made out what its bytes are, the others are read.
+    files = sorted(whole.files, key=lambda file: file.path != OPTIMIZER_NAME)
+    wanted = [direct.Wanted(folder / file.path, file.bytes, pages.get(file.path)) for file in files]
+    parts = {}
     try:
-        kept = _files_of_weights(folder) if weights else ()
-        names = {*kept, OPTIMIZER_NAME} if optimizer else set(kept)
-        sizes = {file.path: file.bytes for file in whole.files if file.path in names}
-        pages = _room_for(sizes)
-        wanted = [direct.Wanted(folder / file.path, file.bytes, pages.get(file.path)) for file in whole.files]
-        checksums = direct.read(wanted, past_the_cache=past_the_cache)
+        with closing(direct.read(wanted, past_the_cache=past_the_cache)) as checksums:
+            for file, checksum in zip(files, checksums, strict=True):
+                manifest.compare(file, manifest.as_s3_reports(checksum))
+                if file.path in pages:
+                    parts[file.path] = _part_of(file.path, pages[file.path][: file.bytes])
     except OSError as error:
         raise NotWhole(f"it cannot be read: {error}") from error
-    for file, checksum in zip(whole.files, checksums, strict=True):
-        manifest.compare(file, manifest.as_s3_reports(checksum))
     logger.info(
         "%s is whole: %.2f GB read in %.1f s.", folder.name, whole.total_bytes / 1e9, time.perf_counter() - began
     )
-    return Content(folder, kept, {name: pages[name][:size] for name, size in sizes.items() if name in pages})
+    return Content(folder, _merged([parts.get(name) for name in of_weights]), parts.get(OPTIMIZER_NAME))
 
 
-def _files_of_weights(folder: Path) -> tuple[str, ...]:
-    """In the order in which the Trainer looks for them."""
-    if (folder / SAFE_WEIGHTS_NAME).exists():
-        return (SAFE_WEIGHTS_NAME,)
-    index = folder / SAFE_WEIGHTS_INDEX_NAME
-    if not index.exists():
-        return ()
+def _part_of(name: str, content: memoryview) -> Any:
     try:
-        return tuple(sorted(set(json.loads(index.read_bytes())["weight_map"].values())))
+        return tensors.of_torch_file(content) if name == OPTIMIZER_NAME else tensors.of_safetensors(content)
+    except tensors.NotPlain as reason:
+        logger.warning("The Trainer loads %s itself: %s.", name, reason)
+        return None
+
+
+def _merged(parts: list[dict[str, torch.Tensor] | None]) -> dict[str, torch.Tensor] | None:
+    """The weights of all files; None if one of them is to be loaded from the disk."""
+    weights: dict[str, torch.Tensor] = {}
+    for part in parts:
+        if part is None:
+            return None
+        weights |= part
+    return weights or None
+
+
+def _files_of_weights(folder: Path) -> set[str]:
+    """Those that the Trainer would load: it looks for one file first, and for several by their index."""
+    if (folder / SAFE_WEIGHTS_NAME).exists():
+        return {SAFE_WEIGHTS_NAME}
+    index = folder / SAFE_WEIGHTS_INDEX_NAME
+    try:
+        return set(json.loads(index.read_bytes())["weight_map"].values()) if index.exists() else set()
+    except OSError as error:
+        raise NotWhole(f"it cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotWhole(f"{index.name} is damaged: {error!r}") from error
 

@@ -5,7 +5,7 @@ import fcntl
 import mmap
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -36,26 +36,27 @@ def new_pages(size_bytes: int) -> memoryview:
     return memoryview(mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
-def read(files: Sequence[Wanted], *, past_the_cache: bool = True) -> list[int]:
-    """Fill the pages of each file; its CRC64NVME, of the very bytes that stand there now."""
+def read(files: Sequence[Wanted], *, past_the_cache: bool = True) -> Generator[int, None, None]:
+    """Fill the pages of each file. As each is done, in their order: its CRC64NVME, of the very bytes that stand there.
+
+    Whoever has seen enough closes it: then nothing more is read.
+    """
     with ExitStack() as handles, ThreadPoolExecutor(_READERS, thread_name_prefix="stallfree-reader") as readers:
         chunks = []
         for file in files:
             handle = _open(file.path, past_the_cache and file.pages is not None)
             handles.callback(os.close, handle)
             starts = range(0, file.size_bytes, _CHUNK_BYTES)
-            chunks.append([readers.submit(_read_chunk, handle, file, at) for at in starts])
+            chunks.append([(_length(file, at), readers.submit(_read_chunk, handle, file, at)) for at in starts])
         try:
-            checksums = []
-            for file, parts in zip(files, chunks, strict=True):
+            for parts in chunks:
                 checksum = 0
-                for start, part in zip(range(0, file.size_bytes, _CHUNK_BYTES), parts, strict=True):
-                    checksum = combine_crc64nvme(checksum, part.result(), _length(file, start))
-                checksums.append(checksum)
+                for length, part in parts:
+                    checksum = combine_crc64nvme(checksum, part.result(), length)
+                yield checksum
         finally:
-            # After a fault nobody waits for the rest; but no handle is closed under a thread that reads.
+            # No handle is closed under a thread that reads: what has begun is waited for.
             readers.shutdown(cancel_futures=True)
-    return checksums
 
 
 def _length(file: Wanted, start: int) -> int:
