@@ -54,7 +54,7 @@ def environment_of(job: Job, settings: HookSettings) -> dict[str, str]:
     return environment
 
 
-def hook_settings(plan: RunPlan, folders: Folders, *, attempt: int, scratch: Path) -> HookSettings:
+def hook_settings(plan: RunPlan, folders: Folders, *, attempt: int, scratch: Path, stop_seconds: int) -> HookSettings:
     checkpoint = plan.job.checkpoint
     return HookSettings(
         run=plan.run,
@@ -69,6 +69,7 @@ def hook_settings(plan: RunPlan, folders: Folders, *, attempt: int, scratch: Pat
         every_steps=checkpoint.every_steps,
         every_seconds=checkpoint.every_seconds,
         keep=checkpoint.keep,
+        stop_seconds=stop_seconds,
         scratch=scratch,
     )
 

@@ -81,7 +81,9 @@ def train(
     owner: int,
     scratch: Path,
 ) -> int:
-    settings = command.hook_settings(plan, folders, attempt=environment.attempt, scratch=scratch)
+    settings = command.hook_settings(
+        plan, folders, attempt=environment.attempt, scratch=scratch, stop_seconds=environment.stop_seconds
+    )
     settings.trainers.mkdir()
     for folder in (scratch, settings.trainers):
         give(folder, owner)

@@ -40,6 +40,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         every_steps=2,
         every_seconds=None,
         keep=2,
+        stop_seconds=100,
         scratch=tmp_path / "scratch",
     )
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, settings.to_json())

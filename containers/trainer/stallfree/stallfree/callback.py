@@ -16,6 +16,7 @@ from stallfree.loading.into_trainer import loading_exactly, reader_for
 from stallfree.loading.resume import Read, choose
 from stallfree.ranks import Ranks
 from stallfree.record import Record
+from stallfree.saves import OnError, WhenBusy
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import MakeSaver
 from stallfree.session import Session
@@ -34,10 +35,15 @@ class Stallfree(TrainerCallback):
     """`Trainer(..., callbacks=[Stallfree()])`. Without arguments, where and when to save is as the Trainer was told.
 
     cadence: instead of the Trainer's own save_strategy. keep: instead of its save_total_limit.
+    deadline_seconds: from SIGTERM until the process must be gone; by then the newest step that can be is saved.
     resume_from: folders of checkpoints to look into besides our own. always_resume: also if the script does not ask.
     fast: a tier in front of the folder of checkpoints; `cadence` and `keep` then say which go on to that one.
-    resume_at_least: refuse to begin below this step. make_saver: PlainSaver makes training wait for each
-    save, and takes no memory; the OverlappedSaver lets it go on, for one copy of the state in memory.
+    resume_at_least: refuse to begin below this step.
+    when_busy: a save that comes while the last is being written waits for it, or is left out ("skip").
+    on_error: a save that fails ends training at its next step, or is told and the next one tries again ("survive");
+    the last one of a training must succeed.
+    make_saver: PlainSaver makes training wait for each save, and takes no memory; the OverlappedSaver lets it go on,
+    for one copy of the state in memory.
     """
 
     def __init__(
@@ -46,11 +52,14 @@ class Stallfree(TrainerCallback):
         checkpoints: Path | None = None,
         staging: Path | None = None,
         cadence: Cadence | None = None,
+        deadline_seconds: float | None = None,
         keep: int | None = None,
         fast: Tier | None = None,
         resume_from: Sequence[Path] = (),
         resume_at_least: int = 0,
         always_resume: bool = False,
+        when_busy: WhenBusy = "wait",
+        on_error: OnError = "raise",
         sink: Sink = _tell_nobody,
         make_saver: MakeSaver = OverlappedSaver,
     ) -> None:
@@ -59,11 +68,14 @@ class Stallfree(TrainerCallback):
         self._checkpoints = checkpoints
         self._staging = staging
         self._cadence = cadence
+        self._deadline_seconds = deadline_seconds
         self._keep = keep
         self._fast = fast
         self._resume_from = list(resume_from)
         self._resume_at_least = resume_at_least
         self._always_resume = always_resume
+        self._when_busy = when_busy
+        self._on_error = on_error
         self._sink = sink
         self._make_saver = make_saver
         self._installed = False
@@ -105,6 +117,9 @@ class Stallfree(TrainerCallback):
             record=record,
             cadence=place.cadence,
             resumed=resumed,
+            when_busy=self._when_busy,
+            on_error=self._on_error,
+            deadline_seconds=self._deadline_seconds,
         )
         try:
             with place.moving(), self._session.attached(), loading_exactly(trainer, content, read, ranks):

@@ -59,6 +59,33 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A save was left out, because the one before it was still being written."""
+
+    step: int
+    under_way: int | None
+
+
+@dataclass(frozen=True)
+class NotSaved:
+    """What was begun did not become a checkpoint. The ones before it are untouched."""
+
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class StoppedAt:
+    """Training was asked to stop. From `saved_step` on it can be resumed."""
+
+    step: int
+    saved_step: int | None
+    lost_steps: int
+    seconds_left: float | None
+    """Until the deadline, if there is one."""
+
+
+@dataclass(frozen=True)
 class Removed:
     step: int
 
@@ -75,5 +102,5 @@ class Resumed:
     source: str
 
 
-Event = Saved | Interfered | Arrived | LeftOut | Removed | PassedOver | Resumed
+Event = Saved | Interfered | Skipped | NotSaved | StoppedAt | Arrived | LeftOut | Removed | PassedOver | Resumed
 Sink = Callable[[Event], None]

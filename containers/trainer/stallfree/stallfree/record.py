@@ -3,6 +3,8 @@
 from stallfree.events import Event, Interfered, Saved, Sink
 from stallfree.table import table_of
 
+_LAST_FEW = 5
+
 
 class Record:
     """A sink that remembers, and passes everything on. Savers speak to it from threads of their own."""
@@ -22,6 +24,10 @@ class Record:
     def newest_step(self) -> int | None:
         """The newest step that was made durable in this training."""
         return max((save.step for save in list(self.saves)), default=None)
+
+    def slowest_seconds(self) -> float | None:
+        """To durable, of the last few saves."""
+        return max((save.durable_seconds for save in self.saves[-_LAST_FEW:]), default=None)
 
     def table(self) -> str:
         return table_of(self.saves, self.interference_seconds)

@@ -1,20 +1,27 @@
 """One call of `Trainer.train`: when to save, when to stop, and what is left to do at its end."""
 
+import functools
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from transformers import Trainer, TrainerControl, TrainerState
 
 from stallfree.cadence import Cadence
-from stallfree.checkpoint.store import Store
+from stallfree.checkpoint.store import Store, step_of
+from stallfree.emergency import Emergency
+from stallfree.probe import seconds_of_a_first_save
+from stallfree.randomness import RandomStates
 from stallfree.ranks import Ranks
 from stallfree.record import Record
+from stallfree.saves import OnError, Saves, WhenBusy
 from stallfree.saving.saver import Saver
 from stallfree.steps import Steps
-from stallfree.stop import Stopped, StopRequest
+from stallfree.stop import Interrupted, Stopped, StopRequest
 from stallfree.trainer_files import find_best_again, shadow, skip_the_steps, unshadow
+from stallfree.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -30,40 +37,57 @@ class Session:
         record: Record,
         cadence: Cadence | None,
         resumed: Path | None,
+        when_busy: WhenBusy,
+        on_error: OnError,
+        deadline_seconds: float | None,
     ) -> None:
         self._trainer = trainer
         self._store = store
         self._saver = saver
+        self._saves = Saves(saver, ranks=ranks, record=record, when_busy=when_busy, on_error=on_error)
         self._ranks = ranks
         self._record = record
         self._cadence = cadence
         self._resumed = resumed
         self._steps = Steps()
-        self._stop = StopRequest()
+        self._stop = StopRequest(deadline_seconds=deadline_seconds)
+        self._emergency = Emergency(
+            trainer=trainer, saver=saver, record=record, steps=self._steps, stop=self._stop, ranks=ranks
+        )
+        self._watchdog = Watchdog(
+            self._stop,
+            patience_seconds=self._emergency.patience_seconds,
+            fall_back=self._emergency.fall_back,
+            tell=self._emergency.tell,
+            margin_seconds=self._emergency.margin_seconds,
+        )
         self._stopping = False
         self._owed = False
-        self._last_step_saved = 0
 
     @contextmanager
     def attached(self) -> Iterator[None]:
         """While training runs, the Trainer saves through us, rotates nothing and hears SIGTERM."""
         trainer = self._trainer
         shadow(trainer, "_save_checkpoint", lambda model, trial: self.save())
+        shadow(trainer, "get_batch_samples", functools.partial(self._fetch, trainer.get_batch_samples))
         limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
         try:
-            with self._stop.listening():
-                yield
+            with self._stop.listening(), self._watchdog.watching():
+                try:
+                    yield
+                finally:
+                    self._saves.close()
         finally:
-            self._saver.close()
             if self._record.saves:
                 logger.info("The checkpoints of this training:\n%s", self._record.table())
             trainer.args.save_total_limit = limit
-            unshadow(trainer, "_save_checkpoint", "_run_epoch")
+            unshadow(trainer, "_save_checkpoint", "get_batch_samples", "_run_epoch")
 
     def begin(self, state: TrainerState, control: TrainerControl) -> None:
+        self._saves.begin_at(state.global_step)
+        self._emergency.begin_at(step_of(self._resumed) if self._resumed else None, first_save_seconds=self._probed())
         if self._ranks.any(self._stop.asked)[0]:
-            raise Stopped
-        self._last_step_saved = state.global_step
+            self._stop_here()
         find_best_again(self._trainer, self._store, self._resumed)
         if self._resumed and state.global_step >= state.max_steps:
             skip_the_steps(self._trainer)
@@ -73,7 +97,7 @@ class Session:
         self._steps.begin()
 
     def before_update(self) -> None:
-        self._saver.before_update()
+        self._saves.before_update()
 
     def step_done(self, state: TrainerState, control: TrainerControl) -> None:
         self._saver.after_update()
@@ -81,9 +105,11 @@ class Session:
             self._record(interfered)
         due = self._cadence is not None and self._cadence.is_due(state.global_step)
         # One question for all: each costs training a round trip between its processes.
-        self._stopping, due, failed = self._ranks.any(self._stop.asked, due, self._saver.has_failed)
+        asked, due, failed = self._ranks.any(self._stop.asked, due, self._saver.has_failed)
         if failed:
-            self._saver.drain()
+            self._saves.drain()
+        if asked and not self._stopping:
+            self._begin_to_stop()
         # Owed until it is done: an evaluation in between may take the order to save away again.
         # The last step at once, and not after the evaluation that may follow it.
         self._owed = self._owed or due or self._stopping or state.global_step >= state.max_steps
@@ -101,20 +127,23 @@ class Session:
         self._steps.disturbed()
         # Between two steps, where all is consistent. Several processes finish their evaluation first:
         # one that left alone would leave the others waiting for its next batch.
-        if self._stop.asked and self._trainer.args.world_size == 1:
-            self._save_if_behind()
-            self._leave()
+        if self._stop.asked and self._ranks.count == 1:
+            self._stop_here()
 
     def all_trained(self) -> None:
         """The last moment before the Trainer may load its best model over the newest."""
+        self._saves.drain()
         self._save_if_behind()
-        self._saver.drain()
+        self._saves.drain(needed=True)
 
-    def save(self) -> None:
-        step = self._trainer.state.global_step
-        self._steps.save_began(step)
-        self._saver.save()
-        self._last_step_saved = step
+    def save(self, *, for_the_last_time: bool = False) -> None:
+        trainer = self._trainer
+        step = trainer.state.global_step
+        # The Trainer would load it at the end.
+        is_best = trainer.args.load_best_model_at_end and trainer.state.best_global_step == step
+        is_last = self._stopping or step >= trainer.state.max_steps
+        if self._saves.save(step, may_wait=not (is_best or is_last), needed=is_best or for_the_last_time):
+            self._steps.save_began(step)
         self._owed = False
         if self._cadence:
             self._cadence.saved()
@@ -123,12 +152,54 @@ class Session:
         # Its best checkpoint must be one that was saved, so looking for the best needs its own saves as well.
         return self._cadence is None or self._trainer.args.load_best_model_at_end
 
+    def _is_behind(self) -> bool:
+        return self._trainer.state.global_step > self._saves.newest_step
+
     def _save_if_behind(self) -> None:
         trainer = self._trainer
-        if trainer.state.global_step > self._last_step_saved:
-            self.save()
+        if self._is_behind():
+            self.save(for_the_last_time=True)
             trainer.control = trainer.callback_handler.on_save(trainer.args, trainer.state, trainer.control)
 
+    # ---- being asked to stop
+
+    def _probed(self) -> float | None:
+        if self._stop.deadline_seconds is None or not self._ranks.is_first:
+            return None
+        return seconds_of_a_first_save(self._trainer, self._store.staging)
+
+    def _fetch(self, trainers_own: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """The next step's batches. A wait for them can be broken off, and training is as the last step left it."""
+        if self._ranks.count > 1:
+            # The others would wait for this one in their next step.
+            return trainers_own(*args, **named)
+        random = RandomStates()
+        try:
+            with self._stop.interrupting():
+                return trainers_own(*args, **named)
+        except Interrupted:
+            random.put_back()
+            self._stop_here()
+
+    def _begin_to_stop(self) -> None:
+        """At the end of a step: the Trainer is let to save it, if there is time for that."""
+        self._watchdog.take_over()
+        self._stopping = True
+        if self._ranks.any(self._is_behind() and not self._emergency.can_save())[0]:
+            self._fall_back()
+
+    def _stop_here(self) -> None:
+        self._begin_to_stop()
+        self._leave()
+
     def _leave(self) -> None:
-        self._saver.drain()
+        self._saves.drain()
+        self._save_if_behind()
+        self._saves.drain(needed=True)
+        self._emergency.tell()
+        raise Stopped
+
+    def _fall_back(self) -> None:
+        self._emergency.fall_back()
+        self._emergency.tell()
         raise Stopped

@@ -26,11 +26,11 @@ class Steps:
         self._overlaps: dict[int, _Overlap] = {}
         self._in_this_step: set[int] = set()
         self._counts = False
-        self.began = clock()
+        self._began = clock()
 
     def begin(self) -> None:
         """The first step of a training also builds what later ones find ready, so it tells nothing."""
-        self.began = self._clock()
+        self._began = self._clock()
         self._counts = False
 
     def disturbed(self) -> None:
@@ -44,7 +44,7 @@ class Steps:
     def done(self, *, under_way: int | None) -> list[Interfered]:
         """A step has ended; what is known since then of saves that have ended as well."""
         now = self._clock()
-        seconds, self.began = now - self.began, now
+        seconds, self._began = now - self._began, now
         if self._counts and not self._in_this_step:
             self._quiet.append(seconds)
         elif self._counts:
@@ -55,6 +55,10 @@ class Steps:
         self._counts = True
         self._in_this_step = {step for step in self._in_this_step if step == under_way}
         return self._finished() if self._quiet else []
+
+    def seconds_so_far(self) -> float:
+        """Of the step in progress."""
+        return self._clock() - self._began
 
     @property
     def typical_seconds(self) -> float | None:

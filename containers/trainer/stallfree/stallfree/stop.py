@@ -1,9 +1,12 @@
 """Being asked to stop: the signal only leaves a note, training reads it where its state is consistent."""
 
 import logging
+import math
+import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -13,17 +16,38 @@ EXIT_CODE = 128 + signal.SIGTERM
 
 
 class Stopped(SystemExit):
-    """Training ended on request, with everything saved."""
+    """Training ended on request, with everything saved that could be."""
 
     def __init__(self) -> None:
         super().__init__(EXIT_CODE)
 
 
+class Interrupted(BaseException):
+    """Takes the training thread out of a wait that nothing would be lost by."""
+
+
 class StopRequest:
     """Set by SIGTERM. A second one changes nothing: a save in progress is never interrupted."""
 
-    def __init__(self) -> None:
-        self.asked = False
+    def __init__(self, *, deadline_seconds: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.deadline_seconds = deadline_seconds
+        self._clock = clock
+        self._asked_at: float | None = None
+        self._may_interrupt = False
+        self._process = os.getpid()
+
+    @property
+    def asked(self) -> bool:
+        return self._asked_at is not None
+
+    def seconds_left(self) -> float:
+        if self.deadline_seconds is None:
+            return math.inf
+        return self.deadline_seconds - (self._clock() - self._asked_at if self._asked_at is not None else 0.0)
+
+    def note(self) -> None:
+        if self._asked_at is None:
+            self._asked_at = self._clock()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -37,5 +61,25 @@ class StopRequest:
         finally:
             signal.signal(signal.SIGTERM, before)
 
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """In this block the request is not only noted: it ends the block, by Interrupted."""
+        # In this order: a signal between the two lines is seen by one of them.
+        self._may_interrupt = True
+        try:
+            if self.asked:
+                raise Interrupted
+            yield
+        finally:
+            self._may_interrupt = False
+
     def _take_note(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+        if os.getpid() != self._process:
+            # A fork of training, as of a pool of workers, has nothing to save.
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        self.note()
+        if self._may_interrupt:
+            self._may_interrupt = False
+            raise Interrupted

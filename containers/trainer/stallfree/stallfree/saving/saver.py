@@ -21,6 +21,7 @@ class SaveFailed(Exception):
     """A checkpoint could not be written. The ones before it are untouched."""
 
     def __init__(self, step: int, error: BaseException) -> None:
+        self.step = step
         super().__init__(f"The checkpoint of step {step} could not be saved; older ones are untouched: {error}")
 
 
@@ -47,7 +48,7 @@ class Saver(Protocol):
         """The newest step that is whole in memory, so that it can be committed while training is inside a later one."""
 
     def commit_snapshot(self, seconds_left: float) -> int:
-        """Make the newest snapshot durable, after the save that is under way; the step of it.
+        """Make the newest snapshot durable, after the save that is under way, and tell it as any other; the step of it.
 
         Called when this process is about to end: by the training thread between two steps, or by another one while
         the training thread is stuck anywhere, and then training never goes on. SaveFailed, if it cannot be done.

@@ -23,6 +23,8 @@ class HookSettings:
     every_steps: int | None
     every_seconds: int | None
     keep: int
+    stop_seconds: int
+    """From SIGTERM until the supervisor kills what is left."""
     scratch: Path
 
     @property

@@ -47,6 +47,7 @@ class BelayCheckpoints(Stallfree):
             staging=settings.staging,
             cadence=_cadence(settings),
             keep=settings.keep,
+            deadline_seconds=settings.stop_seconds,
             resume_from=[settings.resume],
             resume_at_least=settings.resume_step or 0,
             always_resume=True,
