@@ -50,6 +50,15 @@ class KillTraining(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpotInterruption(Fault):
+    """EC2 takes a task's instance back: the warning comes at this step, two minutes later the instance is gone."""
+
+    at_step: int
+    on: list[str] = field(default_factory=lambda: ["saved", "step"])
+    times: int | None = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportFails(Fault):
     """An export that fails, or one that says SUCCEEDED though some files never got to S3."""
 

@@ -45,6 +45,7 @@ def serve(settings: Settings, *, on_ready: Any) -> None:
 def assemble(settings: Settings) -> tuple[App, Ecs]:
     """Every part, wired. The engines must be prepared and checked."""
     from local_cloud.interpreter import calls, errors, expressions, sync_tasks, tokens, waiting
+    from local_cloud.interpreter.events import announce
     from local_cloud.interpreter.executions import Executions
     from local_cloud.platform import authorization, ecr, handlers, lambdas, logs, resource_types, roles, s3, schedules
     from local_cloud.platform import ecs as platform_ecs
@@ -63,6 +64,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
         clock=clock,
         faults=faults,
         labels_of=fsx.tags_of_mounted,
+        announce=announce,
     )
 
     handlers.add_json_service("fsx", target_prefix=TARGET_PREFIX, operations=fsx.operations)

@@ -57,6 +57,9 @@ class Compute(Construct):
             actions=["ecs:ListTasks"], resources=["*"], conditions={"ArnEquals": self._in_this_cluster()}
         )
 
+    def may_list_instances(self) -> iam.PolicyStatement:
+        return iam.PolicyStatement(actions=["ecs:ListContainerInstances"], resources=[self.cluster.cluster_arn])
+
     def may_run_training(self) -> list[iam.PolicyStatement]:
         execution_role = self.trainer.obtain_execution_role()
         return [

@@ -115,6 +115,11 @@ class Functions(Construct):
             memory_mib=512,
             timeout=Duration.minutes(5),
         )
+        self.interrupt = self._function(
+            "interrupt",
+            environment={"BELAY_CLUSTER": compute.cluster.cluster_arn},
+            allowed=[compute.may_list_instances(), compute.may_list_tasks(), compute.may_stop_tasks()],
+        )
         teardown = self._machine_arn(teardown_name(settings))
         self.sweep = self._function(
             "sweep",

@@ -1,4 +1,4 @@
-"""What works beside the flow: the pump while training lives; rescue and sweep when an execution was cut off."""
+"""What works beside the flow: the pump and the Spot warning while training lives; rescue and sweep after it."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -77,6 +77,21 @@ class Rescue(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             alarm_description="An ended run could not be handed to teardown: its file system may still be there.",
         ).add_alarm_action(actions.SnsAction(notices))
+
+
+class Interruption(Construct):
+    """Two minutes before a Spot instance goes, its task is told: enough to save, if somebody says so."""
+
+    def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
+        super().__init__(scope, id)
+        events.Rule(
+            self,
+            "OnSpotWarning",
+            event_pattern=events.EventPattern(
+                source=["aws.ec2"], detail_type=["EC2 Spot Instance Interruption Warning"]
+            ),
+            targets=[targets.LambdaFunction(function)],
+        )
 
 
 class Sweep(Construct):

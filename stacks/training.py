@@ -8,7 +8,7 @@ from stacks.compute import Compute
 from stacks.functions import Functions, teardown_name, train_name
 from stacks.network import Network
 from stacks.notices import Notices
-from stacks.safety import Pump, Rescue, Sweep
+from stacks.safety import Interruption, Pump, Rescue, Sweep
 from stacks.settings import Settings
 from stacks.workflow.ownership import Ownership
 from stacks.workflow.teardown import TeardownMachine
@@ -50,6 +50,7 @@ class TrainingStack(Stack):
             log_retention=settings.log_retention,
         )
         Pump(self, "Pump", function=self.functions.pump)
+        Interruption(self, "Interruption", function=self.functions.interrupt)
         Sweep(self, "Sweep", function=self.functions.sweep)
         Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine, notices=notices.topic)
 

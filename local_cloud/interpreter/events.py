@@ -1,9 +1,10 @@
-"""Step Functions Execution Status Change, as EventBridge gets it from AWS."""
+"""What EventBridge gets from AWS itself: Step Functions Execution Status Change, and whatever else is announced."""
 
 from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from local_cloud import engines
@@ -13,12 +14,12 @@ LARGEST_PAYLOAD = 248 * 1024
 
 def publish(record: dict[str, Any]) -> None:
     """Sends the event of an execution's present status."""
-    entry = {
-        "Source": "aws.states",
-        "DetailType": "Step Functions Execution Status Change",
-        "Detail": json.dumps(detail(record)),
-        "Resources": [record["executionArn"]],
-    }
+    announce("aws.states", "Step Functions Execution Status Change", detail(record), resources=[record["executionArn"]])
+
+
+def announce(source: str, kind: str, told: dict[str, Any], *, resources: Sequence[str] = ()) -> None:
+    """An event that only AWS can send."""
+    entry = {"Source": source, "DetailType": kind, "Detail": json.dumps(told), "Resources": list(resources)}
     engines.use("ministack.services.eventbridge", "_put_events")({"Entries": [entry]}, allow_aws_source=True)
 
 

@@ -55,6 +55,7 @@ def install(ecs: Ecs) -> None:
         "StopTask": ecs.stop_task,
         "DescribeTasks": ecs.describe_tasks,
         "ListTasks": ecs.list_tasks,
+        "ListContainerInstances": ecs.list_container_instances,
     }
     for name, operation in ours.items():
         actions[name] = _answering(operation)

@@ -27,6 +27,8 @@ def ecs_checks(registry: Registry) -> Callable[[str, Request], list[Check]]:
                 return [Check(name, _task_arn(str(request.get("task", "*")), cluster), context)]
             case "DescribeTasks":
                 return [Check(name, _task_arn(one, cluster), context) for one in request.get("tasks") or ["*"]]
+            case "ListContainerInstances":
+                return [Check(name, f"{ARN}:cluster/{cluster}")]
             case "ListTasks":
                 return [Check(name, f"{ARN}:container-instance/{cluster}/*", context)]
             case "TagResource" | "UntagResource" | "ListTagsForResource":

@@ -145,24 +145,53 @@ class FakeEcs(Fake):
     def __init__(self) -> None:
         self.tasks: dict[str, dict[str, Any]] = {}
 
-    def add(self, name: str, *, run: str, attempt: int = 1, last: str = "RUNNING", desired: str = "RUNNING") -> str:
+    def add(
+        self,
+        name: str,
+        *,
+        run: str,
+        attempt: int = 1,
+        last: str = "RUNNING",
+        desired: str = "RUNNING",
+        instance: str = "i-0123456789abcdef0",
+    ) -> str:
         arn = f"arn:aws:ecs:us-east-1:123456789012:task/belay/{name}"
         variables = [{"name": "BELAY_RUN", "value": run}, {"name": "BELAY_ATTEMPT", "value": str(attempt)}]
         self.tasks[arn] = {
             "taskArn": arn,
             "lastStatus": last,
             "desiredStatus": desired,
+            "containerInstanceArn": _container_instance(instance),
             "overrides": {"containerOverrides": [{"name": "trainer", "environment": variables}]},
         }
         return arn
 
     def list_tasks(self, asked: dict[str, Any]) -> dict[str, Any]:
-        arns = [arn for arn, task in self.tasks.items() if task["desiredStatus"] == asked["desiredStatus"]]
+        arns = [
+            arn
+            for arn, task in self.tasks.items()
+            if task["desiredStatus"] == asked.get("desiredStatus", "RUNNING")
+            and asked.get("containerInstance") in (None, task["containerInstanceArn"])
+        ]
         page, token = page_of(arns, asked.get("nextToken"), 2)
         return {"taskArns": page, **({"nextToken": token} if token else {})}
 
     def describe_tasks(self, asked: dict[str, Any]) -> dict[str, Any]:
         return {"tasks": [self.tasks[arn] for arn in asked["tasks"] if arn in self.tasks]}
+
+    def list_container_instances(self, asked: dict[str, Any]) -> dict[str, Any]:
+        _, _, instance = asked["filter"].partition("ec2InstanceId == ")
+        wanted = _container_instance(instance)
+        there = {task["containerInstanceArn"] for task in self.tasks.values()}
+        return {"containerInstanceArns": [wanted] if wanted in there else []}
+
+    def stop_task(self, asked: dict[str, Any]) -> dict[str, Any]:
+        self.tasks[asked["task"]] |= {"desiredStatus": "STOPPED", "stoppedReason": asked["reason"]}
+        return {"task": self.tasks[asked["task"]]}
+
+
+def _container_instance(instance: str) -> str:
+    return f"arn:aws:ecs:us-east-1:123456789012:container-instance/belay/{instance.removeprefix('i-')}"
 
 
 class FakeStates(Fake):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local_cloud.faults import ApiError, ExportFails, Fault, FaultBook, KillTraining, NoCapacity
+from local_cloud.faults import ApiError, ExportFails, Fault, FaultBook, KillTraining, NoCapacity, SpotInterruption
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,7 @@ from local_cloud.faults import ApiError, ExportFails, Fault, FaultBook, KillTrai
     [
         KillTraining(at_step=40, where={"belay:job": "a"}),
         ExportFails(how="skipped", times=2),
+        SpotInterruption(at_step=7),
         NoCapacity(),
         ApiError(service="fsx", action="CreateFileSystem", error="ServiceLimitExceeded", times=1),
     ],

@@ -51,6 +51,17 @@ def test_who_is_to_be_told_is_told(existing: Assembly, assembly: Assembly) -> No
     assert assembly.of_type("AWS::SNS::Subscription") == []
 
 
+def test_a_spot_warning_is_heard(assembly: Assembly) -> None:
+    rule = assembly.at("Interruption/OnSpotWarning", "AWS::Events::Rule").properties
+    assert rule["State"] == "ENABLED"
+    assert rule["EventPattern"] == {
+        "source": ["aws.ec2"],
+        "detail-type": ["EC2 Spot Instance Interruption Warning"],
+    }
+    [target] = rule["Targets"]
+    assert target["Arn"].endswith("function:belay-interrupt")
+
+
 def test_the_pump_runs_every_minute(assembly: Assembly) -> None:
     rule = assembly.at("Pump/EachMinute", "AWS::Events::Rule").properties
     assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")

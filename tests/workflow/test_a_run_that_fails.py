@@ -1,5 +1,5 @@
 from contract.verdict import Durability, Training
-from local_cloud.faults import KillTraining, NoCapacity
+from local_cloud.faults import KillTraining, NoCapacity, SpotInterruption
 from tests.workflow.jobs import digits, script
 from tests.workflow.runs import Deployed, Run
 
@@ -40,13 +40,24 @@ def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_wa
     assert resumed["step"] >= max(announced) >= 20
 
 
-def test_training_whose_time_is_spent_saves_where_it_is_before_the_limit(deployed: Deployed) -> None:
-    job = digits("slow", steps=100_000, every="1h", limits={"train": "40s"})
+def test_a_spot_instance_that_is_taken_back_costs_no_step_that_could_be_saved(deployed: Deployed) -> None:
+    job = digits("spot", steps=80, every="1h", resources={"gpus": 0, "cpus": 1, "memory": "2GiB", "spot": True})
+    run = deployed.start(job, faults=(SpotInterruption(at_step=20),)).finish()
+
+    assert run.status == "SUCCEEDED", run.story()
+    told = [(event["kind"], event["attempt"]) for event in run.events if event["kind"] in ("stopping", "resumed")]
+    assert told == [("stopping", 1), ("resumed", 2)]
+    saved, resumed = (next(event for event in run.events if event["kind"] == kind) for kind in ("saved", "resumed"))
+    assert resumed["step"] == saved["step"] >= 20
+
+
+def test_training_whose_time_is_spent_is_told_so_before_the_limit(deployed: Deployed) -> None:
+    job = script("slow", "bash", "-c", "while true; do sleep 0.2; done", limits={"train": "40s"})
     run = deployed.start(job).finish()
 
-    assert ended_as(run, Training.TIME_SPENT, Durability.VERIFIED), run.story()
-    [saved] = [event["step"] for event in run.events if event["kind"] == "saved"]
-    assert run.verified_steps == [saved], run.story()
+    assert ended_as(run, Training.TIME_SPENT, Durability.NOTHING_SAVED), run.story()
+    [stopping] = [event for event in run.events if event["kind"] == "stopping"]
+    assert "limits.train" in stopping["why"]
     assert run.file_systems == [] and run.living_tasks == []
 
 

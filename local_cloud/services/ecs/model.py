@@ -86,6 +86,18 @@ class Task:
         return f"arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{self.cluster}"
 
     @property
+    def instance_id(self) -> str:
+        """The EC2 instance that it has to itself."""
+        return f"i-{self.host[:17]}"
+
+    @property
+    def container_instance_arn(self) -> str | None:
+        """Once one has taken it."""
+        if self.launch_type == "FARGATE" or self.last_status == "PROVISIONING":
+            return None
+        return f"arn:aws:ecs:{REGION}:{ACCOUNT}:container-instance/{self.cluster}/{self.host}"
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables of all containers, for whoever looks a task up by them."""
         return {name: value for one in self.containers for name, value in one.environment.items()}
@@ -124,6 +136,7 @@ class Task:
         optional = {
             "launchType": self.launch_type,
             "capacityProviderName": self.capacity_provider,
+            "containerInstanceArn": self.container_instance_arn,
             "startedAt": self.started_at,
             "stoppingAt": self.stopping_at,
             "stoppedAt": self.stopped_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from local_cloud.clock import CompressedClock
-from local_cloud.faults import FaultBook, KillTraining, NoCapacity
+from local_cloud.faults import FaultBook, KillTraining, NoCapacity, SpotInterruption
 from local_cloud.services.ecs.images import ImageMissing
 from local_cloud.services.ecs.launch import Launcher
 from local_cloud.services.ecs.logs import LogStream, open_stream
@@ -20,6 +21,7 @@ from local_cloud.services.ecs.steps import step_in
 
 POLL_SECONDS = 0.1
 DEFAULT_STOP_SECONDS = 30
+SPOT_WARNING_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,7 @@ class Runner:
     faults: FaultBook
     delays: Delays
     labels: Callable[[Task], dict[str, str]]
+    announce: Callable[[str, str, dict[str, Any]], None]
     lock: threading.RLock
 
 
@@ -118,14 +121,30 @@ class RunningTask:
         container.last_status = "RUNNING"
 
     def _strike(self, line: str) -> None:
-        def reached(fault: KillTraining) -> bool:
+        if self._strikes(KillTraining, line):
+            self.kill()
+        if self._strikes(SpotInterruption, line):
+            self._take_the_instance()
+
+    def _strikes(self, kind: type[KillTraining] | type[SpotInterruption], line: str) -> bool:
+        def reached(fault: KillTraining | SpotInterruption) -> bool:
             step = step_in(line, fault.on)
             return step is not None and step >= fault.at_step
 
         # Asked without labels first: finding a task's labels for every line of every log would cost too much.
-        if not any(isinstance(fault, KillTraining) and reached(fault) for fault in self._runner.faults.waiting()):
-            return
-        if self._runner.faults.take(KillTraining, self._runner.labels(self.task), when=reached):
+        if not any(isinstance(fault, kind) and reached(fault) for fault in self._runner.faults.waiting()):
+            return False
+        return self._runner.faults.take(kind, self._runner.labels(self.task), when=reached) is not None
+
+    def _take_the_instance(self) -> None:
+        detail = {"instance-id": self.task.instance_id, "instance-action": "terminate"}
+        self._runner.announce("aws.ec2", "EC2 Spot Instance Interruption Warning", detail)
+        threading.Thread(target=self._lose_the_instance, name=f"spot {self.task.id}", daemon=True).start()
+
+    def _lose_the_instance(self) -> None:
+        time.sleep(self._real_stop_seconds(SPOT_WARNING_SECONDS))
+        if self.task.last_status != "STOPPED":
+            self.stop(code="TerminationNotice", reason=f"Host EC2 (instance {self.task.instance_id}) terminated.")
             self.kill()
 
     def _watch(self) -> None:
@@ -161,7 +180,10 @@ class RunningTask:
         self._become("STOPPED")
 
     def _stop_seconds(self, container: Container) -> float:
-        asked = float(container.definition.get("stopTimeout", DEFAULT_STOP_SECONDS))
+        return self._real_stop_seconds(float(container.definition.get("stopTimeout", DEFAULT_STOP_SECONDS)))
+
+    def _real_stop_seconds(self, asked: float) -> float:
+        """Hardly compressed: a process saves as fast here as there."""
         shortest = self._runner.launcher.settings.shortest_stop_seconds
         return max(self._runner.clock.real_seconds(asked), min(shortest, asked))
 

@@ -1,7 +1,8 @@
-"""The task half of ECS: RunTask, StopTask, DescribeTasks, ListTasks. Clusters and definitions are the platform's."""
+"""The task half of ECS: tasks run, stopped, listed, and where they run. Clusters and definitions are the platform's."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,8 @@ from local_cloud.services.ecs.placement import Registry, check_overrides, placem
 from local_cloud.services.ecs.run import Delays, Runner, RunningTask
 from local_cloud.services.paging import page
 from local_cloud.services.refusal import Refused
+
+_INSTANCE_QUERY = re.compile(r"ec2InstanceId == (i-[0-9a-f]+)")
 
 
 class Ecs:
@@ -28,6 +31,7 @@ class Ecs:
         clock: CompressedClock,
         faults: FaultBook,
         labels_of: Callable[[str], dict[str, str]],
+        announce: Callable[[str, str, Wire], None],
         delays: Delays | None = None,
     ) -> None:
         self._registry = registry
@@ -47,6 +51,7 @@ class Ecs:
             faults=faults,
             delays=delays or Delays(),
             labels=labels,
+            announce=announce,
             lock=self._lock,
         )
 
@@ -104,10 +109,29 @@ class Ecs:
                 if one.task.cluster == cluster["clusterName"]
                 and one.task.desired_status == status
                 and request.get("family") in (None, one.task.definition["family"])
+                and request.get("containerInstance") in (None, one.task.container_instance_arn)
                 and request.get("startedBy") in (None, one.task.request.get("startedBy"))
             ]
         shown, token = page(found, request)
         return {"taskArns": list(shown), **({"nextToken": token} if token else {})}
+
+    def list_container_instances(self, request: Wire) -> Wire:
+        """The instances that tasks have now. Of the query language, the one question that is asked here."""
+        cluster = self._registry.cluster(request.get("cluster", "default"))
+        asked = _INSTANCE_QUERY.fullmatch(request.get("filter") or "")
+        if request.get("filter") and not asked:
+            raise Refused("InvalidParameterException", "filter: only 'ec2InstanceId == ...' is understood here")
+        with self._lock:
+            found = [
+                arn
+                for one in self._running.values()
+                if one.task.cluster == cluster["clusterName"]
+                and one.task.last_status != "STOPPED"
+                and (asked is None or asked[1] == one.task.instance_id)
+                and (arn := one.task.container_instance_arn)
+            ]
+        shown, token = page(found, request)
+        return {"containerInstanceArns": list(shown), **({"nextToken": token} if token else {})}
 
     def close(self) -> None:
         """Ends every task at once: the machine is switched off."""

@@ -126,16 +126,32 @@ def test_what_ignores_sigterm_is_killed_at_the_deadline(scratch: Scratch) -> Non
     assert isinstance(last, Failed) and "did not end in time" in last.reason
 
 
-def test_when_its_time_is_spent_training_is_told_to_stop_and_says_why_with_a_code_of_its_own(scratch: Scratch) -> None:
+def test_when_its_time_is_spent_training_saves_and_says_why_with_a_code_of_its_own(
+    scratch: Scratch, write_script: WriteScript
+) -> None:
+    write_script(pause=0.3)
+    scratch.plan(SCRIPT, checkpoint={"every": "1h"}, limits={"train": "1h"})
+    task = scratch.start()
+    task.until("step", step=3)
+    # As if the alarm that it has set itself rang now.
+    task.process.send_signal(signal.SIGALRM)
+    assert task.wait() == exit_codes.TIME_SPENT, task.output
+
+    [saved] = [event for event in task.events if isinstance(event, Saved)]
+    found = newest_whole(scratch.checkpoints).found
+    assert found is not None and 3 <= found.step == saved.step < 24
+    [stopping] = [event for event in task.events if isinstance(event, Stopping)]
+    last = task.events[-1]
+    assert isinstance(last, Failed) and (last.exit_code, last.reason) == (143, stopping.why)
+
+
+def test_an_attempt_that_begins_with_nothing_left_to_spend_ends_at_once(scratch: Scratch) -> None:
     (scratch.data / "long.sh").write_text("while true; do sleep 0.1; done\n")
     scratch.plan({"command": ["bash", "data/long.sh"]}, limits={"train": "1h"})
     task = scratch.start(BELAY_ATTEMPT_BEGAN=(datetime.now(UTC) - timedelta(hours=1)).isoformat())
     assert task.wait() == exit_codes.TIME_SPENT, task.output
-
     [stopping] = [event for event in task.events if isinstance(event, Stopping)]
     assert stopping.why == "limits.train leaves only what saving takes"
-    last = task.events[-1]
-    assert isinstance(last, Failed) and (last.exit_code, last.reason) == (143, stopping.why)
 
 
 def test_a_training_that_ends_with_one_of_our_codes_has_failed_like_any_other(scratch: Scratch) -> None:
