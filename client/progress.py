@@ -5,7 +5,20 @@ from dataclasses import dataclass
 from statistics import median
 
 from client.history import Entered, Trouble
-from contract.events import AnyEvent, Evaluated, Failed, Finished, PassedOver, Resumed, Saved, Started, Step, Stopping
+from contract.events import (
+    AnyEvent,
+    Evaluated,
+    Failed,
+    Finished,
+    NotSaved,
+    PassedOver,
+    Resumed,
+    Saved,
+    Started,
+    Step,
+    Stopped,
+    Stopping,
+)
 from contract.ledger import Ledger
 from contract.paths import RESUME_LINK
 
@@ -89,6 +102,11 @@ def sentence(event: AnyEvent) -> str | None:
             return f"evaluated at step {event.step}: {metrics}" if metrics else None
         case Stopping():
             return f"told to stop ({event.signal}): saving within {event.deadline_seconds:.0f} s"
+        case Stopped():
+            stands = "no checkpoint stands" if event.saved_step is None else f"step {event.saved_step} stands"
+            return f"stopped after step {event.step}: {stands}, {event.lost_steps} steps lost"
+        case NotSaved():
+            return f"could not save step {event.step}: {event.reason}"
         case Finished():
             return f"finished at step {event.step}"
         case Failed():

@@ -88,6 +88,24 @@ class Stopping(Event):
     why: str | None = None
 
 
+class Stopped(Event):
+    """Training has done what it could before its deadline: the next attempt goes on from `saved_step`."""
+
+    kind: Literal["stopped"] = "stopped"
+    step: int
+    saved_step: int | None = None
+    lost_steps: int
+    seconds_left: float | None = None
+
+
+class NotSaved(Event):
+    """A save that was begun became no checkpoint. The ones before it are untouched."""
+
+    kind: Literal["not_saved"] = "not_saved"
+    step: int
+    reason: str
+
+
 class Finished(Event):
     kind: Literal["finished"] = "finished"
     step: int
@@ -130,6 +148,8 @@ AnyEvent = Annotated[
     | Removed
     | PassedOver
     | Stopping
+    | Stopped
+    | NotSaved
     | Finished
     | Failed
     | Exported

@@ -1,7 +1,7 @@
 import pytest
 
 from client.progress import Look, bytes_text, progress_of, saves_sentence, seconds_text, sentence
-from contract.events import Evaluated, Failed, Resumed, Started
+from contract.events import AnyEvent, Evaluated, Failed, NotSaved, Resumed, Started, Stopped
 from contract.ledger import Ledger, LedgerEntry
 from tests.client.looks import RUN, START, at, proven, saved, step
 
@@ -54,10 +54,19 @@ def test_steps_alone_are_no_sentence() -> None:
         (Started(at=START, run=RUN, attempt=1, job="digits", processes=1), "the trainer started"),
         (Started(at=START, run=RUN, attempt=3, job="digits", processes=1), "the trainer started, attempt 3"),
         (saved(40, seconds=1), "saved step 40: 9 files, 1.2 MB, training waited 3.4 ms"),
+        (
+            Stopped(at=START, run=RUN, attempt=1, step=43, saved_step=40, lost_steps=3, seconds_left=1.5),
+            "stopped after step 43: step 40 stands, 3 steps lost",
+        ),
+        (
+            Stopped(at=START, run=RUN, attempt=1, step=0, saved_step=None, lost_steps=0),
+            "stopped after step 0: no checkpoint stands, 0 steps lost",
+        ),
+        (NotSaved(at=START, run=RUN, attempt=1, step=50, reason="disk full"), "could not save step 50: disk full"),
         (Failed(at=START, run=RUN, attempt=1, exit_code=1, reason="ValueError"), "failed with exit code 1: ValueError"),
     ],
 )
-def test_what_the_trainer_says_is_told_in_words(event: Started, told: str) -> None:
+def test_what_the_trainer_says_is_told_in_words(event: AnyEvent, told: str) -> None:
     assert sentence(event) == told
 
 

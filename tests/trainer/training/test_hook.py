@@ -3,6 +3,8 @@
 import json
 import logging
 import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,14 @@ from typing import Any
 import pytest
 import torch
 import transformers.trainer
+from stallfree.checkpoint.store import Store
 from stallfree.loading.resume import NothingWhole
+from stallfree.saving.saver import SaveFailed
 from training.hook.belay_hook.settings import ENVIRONMENT_VARIABLE, HookSettings
 from training.hook.belay_hook.trainer_callback import BelayCheckpoints
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
-from contract.events import Evaluated, Resumed, Saved, Step, parse_event
+from contract.events import Evaluated, NotSaved, Resumed, Saved, Step, Stopped, parse_event
 
 NUMBERS = [{"input_ids": torch.arange(8) + n, "labels": torch.arange(8) + n} for n in range(16)]
 
@@ -133,6 +137,43 @@ def test_who_is_in_training_can_be_seen_while_it_is(make: Callable[..., Trainer]
     trainer.train()
     assert len(set(seen)) == 1 and seen[0].isdigit()
     assert list((tmp_path / "scratch" / "trainers").iterdir()) == []
+
+
+def test_stuck_in_a_step_when_it_is_told_to_stop_it_leaves_before_it_would_be_killed_and_says_what_is_lost(
+    make: Callable[..., Trainer], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = json.loads(os.environ[ENVIRONMENT_VARIABLE])
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, json.dumps({**settings, "stop_seconds": 2}))
+
+    class Stuck(transformers.TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.global_step == 3:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(60)
+
+    trainer = make()
+    trainer.add_callback(Stuck())
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        trainer.train()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 143 and time.monotonic() - began < 30
+    (stopped,) = [event for event in events(root) if isinstance(event, Stopped)]
+    assert (stopped.step, stopped.saved_step, stopped.lost_steps) == (3, 2, 1)
+    assert stopped.seconds_left is not None and stopped.seconds_left > 0
+
+
+def test_a_save_that_failed_is_said(make: Callable[..., Trainer], root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Store, "commit", full)
+    with pytest.raises(SaveFailed):
+        make().train()
+    (failed,) = [event for event in events(root) if isinstance(event, NotSaved)]
+    assert failed.step == 2 and "No space left on device" in failed.reason
 
 
 def test_a_loss_that_is_no_number_is_left_out_of_the_line(make: Callable[..., Trainer], root: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from stallfree.cadence import Cadence, EverySeconds, EverySteps
 from stallfree.callback import Stallfree
-from stallfree.events import Event, PassedOver, Removed, Resumed, Saved
+from stallfree.events import Event, NotSaved, PassedOver, Removed, Resumed, Saved, StoppedAt
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from .lines import EventLines
@@ -25,6 +25,8 @@ _TOLD: dict[type[Event], tuple[str, tuple[str, ...]]] = {
     Removed: ("removed", ("step",)),
     PassedOver: ("passed_over", ("path", "reason")),
     Resumed: ("resumed", ("step", "source")),
+    NotSaved: ("not_saved", ("step", "reason")),
+    StoppedAt: ("stopped", ("step", "saved_step", "lost_steps", "seconds_left")),
 }
 
 
