@@ -4,7 +4,7 @@ import shutil
 
 import torch
 from rich.console import Console
-from stallfree.saving.pages import available_bytes
+from stallfree.memory import available_bytes
 
 from benchmarks.checkpoint import loop
 from benchmarks.checkpoint.options import Options

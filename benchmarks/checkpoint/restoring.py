@@ -1,5 +1,6 @@
 """What it takes to come back from a checkpoint: the Trainer's own way, stallfree's, and the floor of this disk."""
 
+import mmap
 import os
 import time
 from collections.abc import Callable
@@ -60,7 +61,7 @@ def _forget(checkpoint: Path) -> None:
 
 def _read_directly(checkpoint: Path) -> None:
     """The same bytes, into the same few pages again and again."""
-    pages = [direct.new_pages(_FLOOR_CHUNK_BYTES) for _ in range(_FLOOR_READERS)]
+    pages = [mmap.mmap(-1, _FLOOR_CHUNK_BYTES) for _ in range(_FLOOR_READERS)]
     handles = [os.open(file, os.O_RDONLY | os.O_DIRECT) for file in checkpoint.iterdir()]
     chunks = [(handle, at) for handle in handles for at in range(0, os.fstat(handle).st_size, _FLOOR_CHUNK_BYTES)]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
+from stallfree import memory
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint.manifest import NotWhole
@@ -196,7 +197,7 @@ def test_without_memory_to_spare_the_trainer_loads_what_was_verified(
     whole = make_trainer()
     whole.train()
     crash_at_13(make_trainer(Stallfree(cadence=EverySteps(5))))
-    monkeypatch.setattr(content, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     resumed = make_trainer(Stallfree(cadence=EverySteps(5)))
     resumed.train(resume_from_checkpoint=True)
     assert same(weights(resumed), weights(whole))

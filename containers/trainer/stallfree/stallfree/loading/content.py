@@ -15,10 +15,10 @@ import torch
 from transformers.trainer import OPTIMIZER_NAME
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
+from stallfree import memory
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.manifest import NotWhole
 from stallfree.loading import direct, tensors
-from stallfree.saving.pages import available_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +103,9 @@ def _files_of_weights(folder: Path) -> set[str]:
 
 
 def _room_for(sizes: Mapping[str, int]) -> dict[str, memoryview]:
-    needed, spare = sum(sizes.values()), available_bytes()
+    needed, spare = sum(sizes.values()), memory.available_bytes()
     if needed > spare * _SHARE_OF_SPARE_MEMORY:
         logger.warning("The Trainer loads the checkpoint itself: %d bytes, and %d of memory to be had.", needed, spare)
         return {}
-    return {name: direct.new_pages(size) for name, size in sizes.items()}
+    # Not touched here: the readers do that, several at a time.
+    return {name: memoryview(memory.take(size)) for name, size in sizes.items()}

@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import mmap
 import os
 import threading
 from collections.abc import Generator, Sequence
@@ -28,12 +27,6 @@ class Wanted:
     size_bytes: int
     pages: memoryview | None = None
     """Where its bytes are to stand, past the cache; None where someone else will read it, and finds it in the cache."""
-
-
-def new_pages(size_bytes: int) -> memoryview:
-    """Memory for a file of this size. It is not touched here: the readers do that, several at a time."""
-    pages = max(1, -(-size_bytes // mmap.PAGESIZE))
-    return memoryview(mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 def read(files: Sequence[Wanted], *, past_the_cache: bool = True) -> Generator[int, None, None]:

@@ -12,13 +12,13 @@ from stallfree.checkpoint.durable import flush
 from stallfree.checkpoint.manifest import File, Manifest, describe
 from stallfree.checkpoint.store import Store
 from stallfree.events import Sink
+from stallfree.memory import available_bytes
 from stallfree.ranks import PeerFailed, Ranks
 from stallfree.saving import direct, sharded, understood
 from stallfree.saving.flight import Flight, Part
 from stallfree.saving.ground import Ground, optimizer_bytes_of
 from stallfree.saving.image import Image
 from stallfree.saving.layout import CannotOverlap
-from stallfree.saving.pages import available_bytes
 from stallfree.saving.parts import take_model_apart, write_small_files
 from stallfree.saving.publish import Publisher, best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
