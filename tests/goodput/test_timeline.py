@@ -1,0 +1,177 @@
+"""Every second of a run has the name that a person would give it."""
+
+from pytest import approx
+
+from contract.events import Stopping
+from goodput.buckets import Bucket
+from tests.goodput.runs import (
+    BEFORE,
+    at,
+    evaluated,
+    event,
+    failed,
+    finished,
+    flow,
+    of,
+    resumed,
+    saved,
+    seconds_of,
+    started,
+    steps,
+    verified,
+)
+
+AFTER_100 = [("Teardown", 230), ("Find what is left", 231), ("Export to S3", 235), ("Verify", 250)]
+TO_THE_END = [*AFTER_100, ("Delete file system", 255), ("Certify", 290)]
+
+
+def test_a_run_without_accidents_is_told_from_its_queue_to_its_deletion() -> None:
+    events = [started(100), *steps(1, 100, begin=120), saved(100, 225, durable=5.0, stall=0.1), finished(100, 228)]
+    timeline = of(events, flow(*BEFORE, *TO_THE_END), end=291)
+
+    assert seconds_of(timeline) == approx(
+        {
+            Bucket.QUEUE: 2,
+            Bucket.FILE_SYSTEM: 50,
+            Bucket.IMPORT: 8,
+            Bucket.INSTANCE: 40 + 2 + 5,
+            Bucket.INIT: 20 + 3,
+            Bucket.COMPUTE: 100,
+            Bucket.SAVE: 5,
+            Bucket.EXPORT: 15,
+            Bucket.VERIFICATION: 5 + 1,
+            Bucket.DELETION: 35,
+        },
+        abs=1e-6,
+    )
+    assert timeline.kept_step == 100
+
+
+def test_what_was_trained_after_the_step_that_a_restart_goes_on_from_is_lost() -> None:
+    events = [
+        *(started(100), *steps(1, 50, begin=110), saved(40, 150), failed(162)),
+        *(started(200, attempt=2), resumed(40, 205, attempt=2), *steps(41, 100, begin=210, attempt=2)),
+        *(saved(100, 270, attempt=2), finished(100, 270, attempt=2)),
+    ]
+    of_it = seconds_of(of(events, flow(*BEFORE, ("How did it end?", 163), ("Train", 164)), end=270))
+
+    assert of_it[Bucket.COMPUTE] == approx(100)
+    assert of_it[Bucket.LOST] == approx(10 + 2), "ten steps, and two seconds of which nobody knows a step"
+    assert of_it[Bucket.RECOVERY] == approx(210 - 162)
+
+
+def test_an_outage_whose_restart_repeats_no_step_is_an_outage_all_the_same() -> None:
+    """Killed right after a save: step 51 follows step 50, an hour later and in another attempt."""
+    events = [
+        *(started(100), *steps(1, 50, begin=110), saved(50, 160), failed(160)),
+        *(started(3700, attempt=2), resumed(50, 3750, attempt=2), *steps(51, 100, begin=3760, attempt=2)),
+        *(saved(100, 3810, attempt=2), finished(100, 3810, attempt=2)),
+    ]
+    of_it = seconds_of(of(events, flow(*BEFORE), end=3810))
+
+    assert of_it[Bucket.COMPUTE] == approx(100)
+    assert of_it[Bucket.RECOVERY] == approx(3600)
+    assert Bucket.LOST not in of_it and Bucket.SLOWDOWN not in of_it
+
+
+def test_nobody_has_to_say_how_long_a_step_takes() -> None:
+    """One step in ten takes 5 s instead of 1 s: the run's own median says so."""
+    quick = [
+        step
+        for begin in range(0, 140, 14)
+        for step in steps(begin // 14 * 10 + 1, begin // 14 * 10 + 9, begin=100 + begin)
+    ]
+    slow = [steps(number, number, begin=100 + number // 10 * 14 - 5, each=5.0)[0] for number in range(10, 101, 10)]
+    timeline = of([started(90), *quick, *slow], flow(*BEFORE), end=240, is_over=False)
+
+    assert timeline.reference_step_seconds == approx(1.0, rel=0.01)
+    assert seconds_of(timeline)[Bucket.SLOWDOWN] == approx(10 * 4, rel=0.02)
+
+
+def test_a_reference_from_elsewhere_shows_a_run_that_is_slow_throughout() -> None:
+    events = [started(90), *steps(1, 50, begin=100, each=2.0)]
+    assert Bucket.SLOWDOWN not in seconds_of(of(events, end=200, is_over=False))
+    assert seconds_of(of(events, end=200, is_over=False, reference=1.0))[Bucket.SLOWDOWN] == approx(49)
+
+
+def test_what_the_first_step_of_an_attempt_takes_longer_is_its_beginning() -> None:
+    events = [started(100), *steps(1, 1, begin=110, each=30.0), *steps(2, 50, begin=140), saved(50, 189)]
+    of_it = seconds_of(of(events, flow(*BEFORE), end=189, is_over=False))
+    assert of_it[Bucket.INIT] == approx(10 + 29, abs=0.1)
+    assert of_it[Bucket.COMPUTE] == approx(50, abs=0.1)
+
+
+def test_an_evaluation_and_a_save_that_training_waits_for_are_not_compute() -> None:
+    events = [
+        *(started(100), *steps(1, 20, begin=110, every=10), evaluated(20, 136, runtime=6.0)),
+        *(*steps(21, 40, begin=136, every=10), saved(40, 160, stall=4.0, durable=4.0)),
+        *steps(41, 60, begin=160, every=10),
+    ]
+    of_it = seconds_of(of(events, flow(*BEFORE), end=180, is_over=False))
+    assert of_it[Bucket.EVALUATION] == approx(6)
+    assert of_it[Bucket.SAVE] == approx(4)
+    assert of_it[Bucket.COMPUTE] == approx(60)
+
+
+def test_a_save_that_is_announced_long_after_it_began_blocked_training_when_it_began() -> None:
+    events = [started(100), *steps(1, 40, begin=110), saved(10, 145, stall=0.5, durable=25.0)]
+    timeline = of(events, flow(*BEFORE), end=150, is_over=False)
+    [save] = [span for span in timeline.spans if span.bucket is Bucket.SAVE]
+    assert (save.start_us, save.end_us) == (_us(120), _us(120.5))
+
+
+def test_steps_that_no_save_holds_are_lost_when_the_run_is_over_and_at_risk_while_it_lives() -> None:
+    events = [started(100), *steps(1, 50, begin=110), saved(40, 150)]
+    assert seconds_of(of(events, flow(*BEFORE), end=160, is_over=False))[Bucket.COMPUTE] == approx(50)
+    over = seconds_of(of([*events, failed(165)], flow(*BEFORE), end=165))
+    assert (over[Bucket.COMPUTE], over[Bucket.LOST]) == approx((40, 15))
+
+
+def test_a_trainer_that_saves_when_told_to_stop_loses_nothing() -> None:
+    events = [
+        *(
+            started(100),
+            *steps(1, 50, begin=110, every=10),
+            event(Stopping, 164, signal="SIGTERM", deadline_seconds=90),
+        ),
+        *(saved(55, 166, durable=1.0, stall=1.0), failed(168)),
+    ]
+    # A teardown that somebody else started meets the trainer alive.
+    of_it = seconds_of(of(events, flow(*BEFORE, ("Find what is left", 161), ("Stop training", 163)), end=168))
+    assert Bucket.LOST not in of_it
+    assert of_it[Bucket.COMPUTE] == approx(55)
+    assert of_it[Bucket.SAVE] == approx(1)
+
+
+def test_an_attempt_that_finds_no_checkpoint_loses_all_that_was_trained_before_it() -> None:
+    events = [
+        *(started(100), *steps(1, 30, begin=110), failed(140)),
+        *(started(150, attempt=2), *steps(1, 20, begin=160, attempt=2), saved(20, 180, attempt=2)),
+        finished(20, 180, attempt=2),
+    ]
+    of_it = seconds_of(of(events, flow(*BEFORE), end=180))
+    assert (of_it[Bucket.COMPUTE], of_it[Bucket.LOST]) == approx((20, 30))
+
+
+def test_durable_goodput_counts_only_steps_that_are_proven_in_s3() -> None:
+    events = [started(100), *steps(1, 50, begin=110), saved(20, 131), saved(40, 151), verified(20, 155), failed(160)]
+    timeline = of(events, flow(*BEFORE), end=160)
+    assert timeline.durable_us == approx(20e6)
+    assert timeline.us_of[Bucket.COMPUTE] == approx(40e6)
+
+
+def test_without_the_flows_history_what_nobody_told_stays_unknown() -> None:
+    events = [started(100), *steps(1, 10, begin=110), saved(10, 120), verified(10, 140)]
+    of_it = seconds_of(of(events, end=150))
+    assert of_it[Bucket.UNKNOWN] >= 100
+    assert of_it[Bucket.COMPUTE] == approx(10)
+
+
+def test_a_program_that_tells_of_no_steps_is_not_said_to_have_trained() -> None:
+    of_it = seconds_of(of([started(100), finished(0, 500)], flow(*BEFORE), end=500))
+    assert of_it[Bucket.UNKNOWN] == approx(400)
+    assert Bucket.COMPUTE not in of_it
+
+
+def _us(seconds: float) -> int:
+    return round(at(seconds).timestamp() * 1e6)
