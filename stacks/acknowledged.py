@@ -46,6 +46,7 @@ def _unknown_ids(training: TrainingStack) -> list[str]:
         f"{fsx}:association/*",
         f"{fsx}:task/*",
         f"arn:<AWS::Partition>:ecs:{here}:task/<{_logical_id(training.compute.cluster)}>/*",
+        f"arn:<AWS::Partition>:ecs:{here}:task-definition/{training.compute.family}:*",
         f"{roles}/fsx.amazonaws.com/*",
         f"{roles}/s3.data-source.lustre.fsx.amazonaws.com/*",
         f"{executions}:{training.train_name}:*",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import CfnDeletionPolicy, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr_assets as ecr_assets
@@ -65,7 +65,12 @@ class Compute(Construct):
         return [
             iam.PolicyStatement(
                 actions=["ecs:RunTask"],
-                resources=[self.trainer.task_definition_arn],
+                # Any revision: a run that was under way at an update tries again with the one it began with.
+                resources=[
+                    Stack.of(self).format_arn(
+                        service="ecs", resource="task-definition", resource_name=f"{self.family}:*"
+                    )
+                ],
                 conditions={"ArnEquals": self._in_this_cluster()},
             ),
             self.may_stop_tasks(),
@@ -151,6 +156,11 @@ class Compute(Construct):
 
     def _task_definition(self) -> ecs.Ec2TaskDefinition:
         definition = ecs.Ec2TaskDefinition(self, "Trainer", family=self.family, network_mode=ecs.NetworkMode.BRIDGE)
+        # A revision costs nothing, and none can be run that was deregistered: runs under way may still need it.
+        resource = definition.node.default_child
+        assert isinstance(resource, ecs.CfnTaskDefinition)
+        resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
+        resource.cfn_options.deletion_policy = CfnDeletionPolicy.DELETE
         linux = ecs.LinuxParameters(self, "Linux", init_process_enabled=True, shared_memory_size=4096)
         # For the mount alone: the entry point gives it up for good before any of the user's code runs.
         linux.add_capabilities(ecs.Capability.SYS_ADMIN)

@@ -87,3 +87,9 @@ def test_the_trainer_is_found_by_the_names_that_the_flow_and_the_functions_use(
 ) -> None:
     [definition] = assembly.of_type("AWS::ECS::TaskDefinition")
     assert (definition.properties["Family"], container["Name"]) == ("belay-trainer", "trainer")
+
+
+def test_the_revision_that_a_run_began_with_outlives_an_update_of_the_stack(assembly: Assembly) -> None:
+    """Its retries run that one, and what was deregistered cannot be run."""
+    [definition] = assembly.of_type("AWS::ECS::TaskDefinition")
+    assert definition.raw["UpdateReplacePolicy"] == "Retain"

@@ -115,6 +115,15 @@ def test_tasks_are_run_and_stopped_in_our_cluster_only(all_grants: list[Grant]) 
     assert {grant.condition for grant in acting} == {ours}
 
 
+def test_training_is_run_from_any_revision_of_its_task_and_from_no_other_task(all_grants: list[Grant]) -> None:
+    running = {
+        (grant.holder, grant.resource.rpartition(":task-definition/")[2])
+        for grant in all_grants
+        if grant.action == "ecs:RunTask"
+    }
+    assert running == {(TRAIN, "belay-trainer:*")}
+
+
 def test_no_action_has_a_wildcard_but_the_agents_own(all_grants: list[Grant]) -> None:
     wild = {(grant.holder, grant.action) for grant in all_grants if "*" in grant.action}
     assert wild == {("BelayTraining/Compute/InstanceRole", "ecs:Submit*")}
