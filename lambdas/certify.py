@@ -55,7 +55,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     ledger = bookkeeping.read(bucket, prefix)
 
     new = _certificate(question, ledger, told, bucket.uri(prefix.checkpoints))
-    standing = _write(bucket, prefix, new)
+    standing = _write(bucket, prefix, new, found_gone=question.file_system.fate == "gone")
     # Each time: an earlier certify may have ended between the two, and merging again changes nothing.
     _write_events(bucket, prefix, ledger, told, standing)
     metrics.add_metric(name=f"Checkpoints{standing.verdict.durability}", unit=MetricUnit.Count, value=1)
@@ -71,7 +71,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def _certificate(question: Question, ledger: Ledger, told: Witness, where: str) -> Certificate:
     ending = judging.corrected(question.ended or judging.NOT_ON_RECORD, told)
     end = certificates.end_of(question.file_system, ledger, told)
-    is_whole = question.verification.whole if question.verification else None
+    # `whole` asks whether a file system may go. Of one that is gone, what was proven before counts.
+    is_there = question.file_system.fate != "gone"
+    is_whole = question.verification.whole if question.verification and is_there else None
     verdict = Verdict(
         training=ending.outcome,
         durability=certificates.durability_of(end, is_whole, ledger, told),
@@ -92,10 +94,10 @@ def _certificate(question: Question, ledger: Ledger, told: Witness, where: str) 
     )
 
 
-def _write(bucket: Bucket, prefix: RunPrefix, new: Certificate) -> Certificate:
+def _write(bucket: Bucket, prefix: RunPrefix, new: Certificate, *, found_gone: bool) -> Certificate:
     def change(before: bytes | None) -> bytes:
         old = Certificate.model_validate_json(before) if before else None
-        standing = certificates.standing(old, new)
+        standing = certificates.standing(old, new, found_gone=found_gone)
         return before if before and standing is old else standing.model_dump_json(indent=1).encode()
 
     return Certificate.model_validate_json(bucket.update(prefix.certificate, change))

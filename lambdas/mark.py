@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from contract import tags
 from lambdas.sense import clock
 from lambdas.sense.clients import client
+from lambdas.sense.exceptions import FileSystemGone
 from lambdas.sense.telemetry import logger
 
 _LONGEST_TAG = 256
@@ -28,10 +29,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if mark.why is not None:
         words[tags.KEPT_WHY] = " ".join(_NOT_IN_A_TAG.sub(" ", mark.why).split())[:_LONGEST_TAG]
         words[tags.KEPT_SINCE] = clock.now().isoformat(timespec="seconds")
-    client("fsx").tag_resource(
-        ResourceARN=_arn(mark.file_system_id, context.invoked_function_arn),
-        Tags=[{"Key": key, "Value": value} for key, value in words.items()],
-    )
+    fsx = client("fsx")
+    try:
+        fsx.tag_resource(
+            ResourceARN=_arn(mark.file_system_id, context.invoked_function_arn),
+            Tags=[{"Key": key, "Value": value} for key, value in words.items()],
+        )
+    except fsx.exceptions.ResourceNotFound:
+        raise FileSystemGone(f"{mark.file_system_id} is there no longer") from None
     return {"state": mark.state}
 
 

@@ -36,8 +36,8 @@ def durability_of(end: FileSystemEnd, is_whole: bool | None, ledger: Ledger, wit
     return Durability.NOTHING_SAVED if ledger.last_verified_step is None else Durability.VERIFIED
 
 
-def standing(before: Certificate | None, new: Certificate) -> Certificate:
-    """The one of both that stands.
+def standing(before: Certificate | None, new: Certificate, *, found_gone: bool = False) -> Certificate:
+    """The one of both that stands. `found_gone`: someone has just looked for the file system, and it is not there.
 
     How training ended is answered once: whoever certified first stood nearest to it. What became of the file system
     may still change, from kept (or not yet seen) to deleted; after `deleted` nothing is left to change.
@@ -45,7 +45,10 @@ def standing(before: Certificate | None, new: Certificate) -> Certificate:
     if before is None:
         return new
     fate, new_fate = before.file_system.fate, new.file_system.fate
-    if fate == "deleted" or new_fate == "never created":
+    if fate == "kept" and new_fate == "never created" and found_gone:
+        # It held nothing and said nothing, so nothing but the certificate before remembers that it was there.
+        new = new.model_copy(update={"file_system": FileSystemEnd(id=before.file_system.id, fate="deleted")})
+    elif fate == "deleted" or new_fate == "never created":
         return before
     if before.verdict.training is Training.NEVER_STARTED:
         return new

@@ -1,6 +1,10 @@
 """Errors named for deciding."""
 
 
+class FileSystemGone(Exception):
+    """The file system that was asked for is there no longer."""
+
+
 class Overtaken(Exception):
     """Others kept writing the same object while we tried to."""
 

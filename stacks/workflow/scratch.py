@@ -72,7 +72,7 @@ def mark_in_use(scope: Construct, *, functions: Functions) -> Ask:
 
 def mark_kept(scope: Construct, *, functions: Functions) -> Ask:
     question = {"file_system_id": "{% $found.file_system.id %}", "state": State.KEPT, "why": "{% $trouble %}"}
-    return Ask(scope, "Keep file system", function=functions.mark, question=question)
+    return Ask(scope, "Keep file system", function=functions.mark, question=question, answers=["FileSystemGone"])
 
 
 def export_to_s3(scope: Construct, *, ownership: Ownership) -> AwsCall:

@@ -86,6 +86,18 @@ class TrainMachine(Construct):
         train = self._train().branch(run).branch(placed)
         how = self._how_it_ended(functions)
         call_teardown = self._teardown(teardown)
+        # A task of whose start ECS told nobody may still write: two at once would spoil each other's checkpoints.
+        alone = Poll(
+            self,
+            "Earlier attempt",
+            function=functions.training_phase,
+            question={"run": "{% $run %}"},
+            until=("gone",),
+            every_seconds=15,
+            within_seconds="120",
+            otherwise=call_teardown,
+        )
+        alone.next(train)
         verdict = self._verdict()
 
         accept.next(create).next(created).next(link).next(linked).next(mark)
@@ -94,7 +106,7 @@ class TrainMachine(Construct):
         on_any_error([create, link, mark], never_started)
         never_started.next(call_teardown)
         train.add_catch(how, errors=["States.ALL"], assign=_CRASHED)
-        how.next(self._try_again_or(train, call_teardown))
+        how.next(self._try_again_or(alone, call_teardown))
         how.add_catch(call_teardown, errors=["States.ALL"])
         call_teardown.add_catch(verdict, errors=["States.ALL"], assign={"verdict": _VERDICT_OF_A_FAILED_TEARDOWN})
 
@@ -174,10 +186,10 @@ class TrainMachine(Construct):
             },
         )
 
-    def _try_again_or(self, train: sfn.Parallel, teardown: sfn.IChainable) -> sfn.Choice:
+    def _try_again_or(self, again: sfn.IChainable, teardown: sfn.IChainable) -> sfn.Choice:
         return (
             sfn.Choice.jsonata(self, "Try again?")
-            .when(sfn.Condition.jsonata("{% $states.input.retry %}"), train)
+            .when(sfn.Condition.jsonata("{% $states.input.retry %}"), again)
             .otherwise(teardown)
         )
 

@@ -97,7 +97,10 @@ class FakeFsx(Fake):
         return self._page("FileSystems", list(self.file_systems.values()), asked)
 
     def tag_resource(self, asked: dict[str, Any]) -> dict[str, Any]:
-        described = next(one for one in self.file_systems.values() if one["ResourceARN"] == asked["ResourceARN"])
+        of_arn = {one["ResourceARN"]: one for one in self.file_systems.values()}
+        if asked["ResourceARN"] not in of_arn:
+            raise Refused("ResourceNotFound")
+        described = of_arn[asked["ResourceARN"]]
         tags = {tag["Key"]: tag for tag in [*described["Tags"], *asked["Tags"]]}
         described["Tags"] = list(tags.values())
         return {}

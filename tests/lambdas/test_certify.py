@@ -155,6 +155,20 @@ def test_a_kept_file_system_is_not_talked_away(saved: World) -> None:
     assert _certificate(saved).file_system.fate == "kept"
 
 
+def test_an_empty_file_system_that_was_kept_and_is_gone_now_is_not_called_kept_for_ever(world: World) -> None:
+    _certify(world, file_system={"id": FILE_SYSTEM, "fate": "kept"}, verification=None)
+    _certify(world, file_system={"id": None, "fate": "gone"}, verification={"whole": True})
+    end = _certificate(world).file_system
+    assert (end.fate, end.id) == ("deleted", FILE_SYSTEM)
+
+
+def test_what_was_proven_before_the_file_system_went_stays_proven(saved: World) -> None:
+    """Its teardown was cut off after the deletion; the next finds nothing to export, and so cannot call it whole."""
+    _verified(saved)
+    answer = _certify(saved, file_system={"id": None, "fate": "gone"}, verification={"whole": False})
+    assert answer["durability"] == "Verified"
+
+
 def test_a_file_system_that_showed_up_late_corrects_the_first_answer(saved: World) -> None:
     never = {"outcome": "NeverStarted", "reason": "x", "source": "execution"}
     _certify(saved, ended=never, file_system={"id": None, "fate": "never created"})

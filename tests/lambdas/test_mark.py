@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from lambdas import mark
+from lambdas.sense.exceptions import FileSystemGone
 from tests.lambdas.world import FILE_SYSTEM, World
 
 
@@ -26,6 +27,11 @@ def test_a_kept_file_system_says_why_and_since_when_in_what_a_tag_can_hold(world
     assert tags["belay:kept-why"].startswith("S3 said : no ")
     assert len(tags["belay:kept-why"]) == 256
     assert tags["belay:kept-since"] == "2026-11-21T03:44:55+00:00"
+
+
+def test_a_file_system_that_went_away_meanwhile_is_not_called_kept(world: World) -> None:
+    with pytest.raises(FileSystemGone, match=FILE_SYSTEM):
+        world.ask(mark, {"file_system_id": FILE_SYSTEM, "state": "kept", "why": "no export"})
 
 
 @pytest.mark.parametrize("event", [{"state": "gone"}, {"state": "empty-ish"}, {}])

@@ -102,8 +102,9 @@ def unbounded_loops(definition: Json, *, counted_elsewhere: frozenset[tuple[str,
     faults = []
     for scope in scopes(definition):
         closing = [(arrow, counter) for arrow in scope.arrows() for counter in _counters(arrow)]
-        bounded = {arrow for arrow, counter in closing if _counts(scope, arrow, counter, {a for a, _ in closing})}
-        bounded |= {arrow for arrow in scope.arrows() if (arrow.source, arrow.condition) in counted_elsewhere}
+        elsewhere = {arrow for arrow in scope.arrows() if (arrow.source, arrow.condition) in counted_elsewhere}
+        others = {arrow for arrow, _ in closing} | elsewhere
+        bounded = elsewhere | {arrow for arrow, counter in closing if _counts(scope, arrow, counter, others)}
         faults += [
             f"{arrow.source} -> {arrow.target}: nothing counts the rounds"
             for arrow in set(scope.arrows()) - bounded
