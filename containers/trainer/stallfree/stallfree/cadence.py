@@ -4,15 +4,25 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from stallfree.events import Event, MaxLossNotKept
+
 
 class Cadence(Protocol):
     def is_due(self, step: int) -> bool: ...
 
     def saved(self) -> None:
-        """A checkpoint was just taken, for whatever reason (and once when training begins)."""
+        """A checkpoint is taken now, for whatever reason (and once when training begins)."""
+
+    def heard(self, event: Event) -> None:
+        """What became of it: for those that go by what saves take."""
+        return
+
+    def unkept(self) -> MaxLossNotKept | None:
+        """News of a promise that this cadence cannot keep."""
+        return None
 
 
-class EverySteps:
+class EverySteps(Cadence):
     def __init__(self, steps: int) -> None:
         self._steps = steps
 
@@ -23,7 +33,7 @@ class EverySteps:
         """Steps are counted from the beginning of training, not from the last save."""
 
 
-class EverySeconds:
+class EverySeconds(Cadence):
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._clock = clock

@@ -10,7 +10,7 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 
 from stallfree.cadence import Cadence
 from stallfree.checkpoint.store import Store
-from stallfree.events import Event, Sink
+from stallfree.events import Arrived, Event, Sink
 from stallfree.loading.content import Content
 from stallfree.loading.into_trainer import loading_exactly, reader_for
 from stallfree.loading.resume import Read, choose
@@ -134,12 +134,20 @@ class Stallfree(TrainerCallback):
     def _place(self, trainer: Trainer, store: Store, ranks: Ranks) -> Place:
         keep = self._keep if self._keep is not None else trainer.args.save_total_limit
         if self._fast is None or self._cadence is None:
-            return OneTier(store, self._cadence, keep, self._sink)
+            return OneTier(store, self._cadence, keep, self._tell)
         if ranks.count > 1:
             if ranks.is_first:
                 logger.warning("Saves go past the fast tier, to %s: several processes train.", store.checkpoints)
-            return OneTier(store, self._cadence, keep, self._sink)
-        return TwoTiers(self._fast, store, trainer=trainer, cadence=self._cadence, keep=keep, sink=self._sink)
+            return OneTier(store, self._cadence, keep, self._tell)
+        return TwoTiers(self._fast, store, trainer=trainer, cadence=self._cadence, keep=keep, sink=self._tell)
+
+    def _tell(self, event: Event) -> None:
+        if self._cadence:
+            self._cadence.heard(event)
+        if self._fast and not isinstance(event, Arrived):
+            # That is further than this one looks.
+            self._fast.cadence.heard(event)
+        self._sink(event)
 
     def _choose(self, asked: str | bool | None, store: Store, ranks: Ranks, read: Read) -> Content | None:
         return choose(

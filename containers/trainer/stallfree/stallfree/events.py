@@ -75,6 +75,16 @@ class NotSaved:
 
 
 @dataclass(frozen=True)
+class MaxLossNotKept:
+    """A failure may cost more work than was allowed. Saves are made as often as can be."""
+
+    step: int
+    work_seconds: float
+    at_risk_seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class StoppedAt:
     """Training was asked to stop. From `saved_step` on it can be resumed."""
 
@@ -102,5 +112,17 @@ class Resumed:
     source: str
 
 
-Event = Saved | Interfered | Skipped | NotSaved | StoppedAt | Arrived | LeftOut | Removed | PassedOver | Resumed
+Event = (
+    Saved
+    | Interfered
+    | Skipped
+    | NotSaved
+    | MaxLossNotKept
+    | StoppedAt
+    | Arrived
+    | LeftOut
+    | Removed
+    | PassedOver
+    | Resumed
+)
 Sink = Callable[[Event], None]

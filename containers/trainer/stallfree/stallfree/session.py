@@ -103,7 +103,7 @@ class Session:
         self._saver.after_update()
         for interfered in self._steps.done(under_way=self._saver.under_way()):
             self._record(interfered)
-        due = self._cadence is not None and self._cadence.is_due(state.global_step)
+        due = self._is_due(state.global_step)
         # One question for all: each costs training a round trip between its processes.
         asked, due, failed = self._ranks.any(self._stop.asked, due, self._saver.has_failed)
         if failed:
@@ -142,11 +142,27 @@ class Session:
         # The Trainer would load it at the end.
         is_best = trainer.args.load_best_model_at_end and trainer.state.best_global_step == step
         is_last = self._stopping or step >= trainer.state.max_steps
+        if self._cadence:
+            # Before it: the work at risk counts from the state that is saved.
+            self._cadence.saved()
         if self._saves.save(step, may_wait=not (is_best or is_last), needed=is_best or for_the_last_time):
             self._steps.save_began(step)
         self._owed = False
-        if self._cadence:
-            self._cadence.saved()
+
+    def _is_due(self, step: int) -> bool:
+        # The first process alone: only there is known what saves take.
+        if self._cadence is None or not self._ranks.is_first:
+            return False
+        due = self._cadence.is_due(step)
+        while (unkept := self._cadence.unkept()) is not None:
+            logger.warning(
+                "A failure may cost %.1f s of work, and not at most %.1f s: %s.",
+                unkept.at_risk_seconds,
+                unkept.work_seconds,
+                unkept.reason,
+            )
+            self._record(unkept)
+        return due
 
     def _trainer_decides(self) -> bool:
         # Its best checkpoint must be one that was saved, so looking for the best needs its own saves as well.

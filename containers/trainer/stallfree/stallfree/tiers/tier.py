@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stallfree.cadence import Cadence
+from stallfree.events import MaxLossNotKept
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Tier:
     keep: int = 2
 
 
-class BothCadences:
+class BothCadences(Cadence):
     """A save is due for either tier; which of them go on to the second one is noted."""
 
     def __init__(self, fast: Cadence, slow: Cadence) -> None:
@@ -41,6 +42,9 @@ class BothCadences:
         if self._slow_was_due:
             self._slow.saved()
             self._slow_was_due = False
+
+    def unkept(self) -> MaxLossNotKept | None:
+        return self._fast.unkept() or self._slow.unkept()
 
     def goes_on(self, step: int) -> bool:
         """Whether the checkpoint of this step is for both; asked once for each, by the thread that saved it."""
