@@ -67,7 +67,6 @@ TABLE = (
     Private(f"{SERVICES}.ecs", "_resolve_td_key", "task definitions by family or ARN"),
     Private(f"{SERVICES}.ecr", "_describe_images", "the CDK CLI learns that an image is missing"),
     Private(f"{SERVICES}.lambda_svc", "_execute_function_warm", "the exception's class as a Lambda's errorType"),
-    Private(f"{SERVICES}.lambda_svc", "_resolve_layer_zip", "layers, which stay unused here"),
     Private(f"{SERVICES}.lambda_svc", "_resolve_layer_zip", "layers are for another processor"),
     Private(f"{SERVICES}.s3", "_crc64nvme", "checksums at native speed"),
     Private(f"{SERVICES}.s3", "_resolve_object_checksums", "the checksum that S3 adds to every upload"),

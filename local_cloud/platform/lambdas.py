@@ -15,8 +15,6 @@ FRAME = re.compile(r'^  File "')
 
 def install() -> None:
     """ministack calls every exception Runtime.HandlerError; the traceback that it logs has the truth."""
-    # Layers deploy, but their compiled wheels are for another processor: this environment's packages stand in.
-    engines.replace(MODULE, "_resolve_layer_zip", lambda _layer: None)
     execute = engines.use(MODULE, "_execute_function_warm")
 
     def execute_function_warm(function: dict[str, Any], event: Any, request_id: str) -> dict[str, Any]:

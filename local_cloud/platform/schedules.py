@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
 from local_cloud import engines
 from local_cloud.clock import CompressedClock
 
 MODULE = "ministack.services.eventbridge"
+LAMBDAS = "ministack.services.lambda_svc"
 # What a rule starts takes real time: fired more often than this, it would meet itself as it never does on AWS.
 SHORTEST_RATE_SECONDS = 1.0
+
+Execute = Callable[[dict[str, Any], Any, str], dict[str, Any]]
 
 
 def install(clock: CompressedClock) -> None:
@@ -20,3 +28,25 @@ def install(clock: CompressedClock) -> None:
 
     engines.replace(MODULE, "_parse_rate_seconds", real_seconds)
     engines.replace(MODULE, "_SCHEDULER_TICK_INTERVAL", SHORTEST_RATE_SECONDS / 4)
+    engines.replace(LAMBDAS, "_execute_function_warm", one_at_a_time(engines.use(LAMBDAS, "_execute_function_warm")))
+
+
+def one_at_a_time(execute: Execute) -> Execute:
+    """A scheduled turn of a function is left out while its last one still runs.
+
+    Where a minute passes in a second, a busy machine would else start more of them than it can ever finish.
+    """
+    at_work: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def execute_in_turn(function: dict[str, Any], event: Any, request_id: str) -> dict[str, Any]:
+        if not (isinstance(event, dict) and event.get("detail-type") == "Scheduled Event"):
+            return execute(function, event, request_id)
+        turn = at_work[(function.get("config") or function).get("FunctionArn", "")]
+        if not turn.acquire(blocking=False):
+            return {"body": None}
+        try:
+            return execute(function, event, request_id)
+        finally:
+            turn.release()
+
+    return execute_in_turn
