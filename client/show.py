@@ -58,13 +58,16 @@ def certificate_panel(certificate: Certificate) -> RenderableType:
     good = verdict.training is Training.COMPLETED and verdict.durability in _SAFE
     fate = certificate.file_system
     facts = Table.grid(padding=(0, 2))
-    facts.add_row("training", verdict.training)
+    ended = certificate.ended
+    facts.add_row("training", f"{verdict.training}, by {ended.by}" if ended else verdict.training)
     facts.add_row("checkpoints", verdict.durability)
     facts.add_row(
         "last verified step", "none" if verdict.last_verified_step is None else str(verdict.last_verified_step)
     )
+    if certificate.lost:
+        facts.add_row("work lost", certificate.lost.sentence)
     facts.add_row("where", verdict.where)
-    facts.add_row("file system", " ".join(part for part in (fate.id, fate.fate) if part))
+    facts.add_row("file system", " ".join(part for part in (fate.id, fate.sentence) if part))
     colour = "green" if good else "yellow" if verdict.durability in _SAFE else "red"
     body = Group(Text(certificate.sentence), Text(""), facts)
     return Panel(body, title=f"Certificate of run {certificate.run}", border_style=colour, title_align="left")

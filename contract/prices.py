@@ -37,6 +37,11 @@ class Rates(BaseModel):
             return None
         return self.instance_usd_per_hour + self.file_system_usd_per_hour
 
+    @property
+    def file_system_usd_a_day(self) -> float | None:
+        """What a file system that is kept goes on costing."""
+        return None if self.file_system_usd_per_hour is None else round(24 * self.file_system_usd_per_hour, 2)
+
 
 class BudgetUnusable(ValueError):
     """The budget cannot be kept; the message says why, and what would do."""

@@ -9,6 +9,7 @@ JOB = "belay:job"
 STATE = "belay:state"
 KEPT_WHY = "belay:kept-why"
 KEPT_SINCE = "belay:kept-since"
+KEPT_USD_A_DAY = "belay:kept-usd-a-day"
 
 
 class State(StrEnum):

@@ -1,24 +1,32 @@
 """Write down, once and for all, how the run ended and whether its checkpoints are safe."""
 
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from contract.certificate import Certificate
+from contract.certificate import AskedBy, Certificate, CertifiedCheckpoint, TrainingEnd
 from contract.ledger import Ledger
 from contract.paths import RunPrefix
+from contract.plan import RunPlan
+from contract.prices import Rates
+from contract.run import started_at_of
 from contract.verdict import Verdict
-from lambdas.sense import bookkeeping, certificates, clock, history, judging, witness
+from lambdas.sense import bookkeeping, certificates, clock, history, judging, losses, witness
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.certificates import FileSystemFate
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
 from lambdas.sense.judging import Ending
+from lambdas.sense.losses import Point
 from lambdas.sense.telemetry import logger, metrics
 from lambdas.sense.witness import Witness
+
+# The clock of the instance and that of the log need not agree.
+_MARGIN = timedelta(minutes=5)
 
 
 class Settings(Environment):
@@ -40,6 +48,7 @@ class Question(BaseModel):
     ended: Ending | None
     file_system: FileSystemFate
     verification: Verification | None
+    asked_by: str | None = None
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -50,14 +59,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(run=question.run)
     bucket = Bucket(client("s3"), settings.bucket)
     prefix = RunPrefix(question.job, question.run)
-    told = witness.from_log(client("logs"), group=settings.trainer_log_group, run=question.run)
-    told = witness.with_exported_events(told, bucket, prefix)
-    ledger = bookkeeping.read(bucket, prefix)
-
-    new = _certificate(question, ledger, told, bucket.uri(prefix.checkpoints))
+    evidence = _gather(bucket, prefix, settings)
+    new = _certificate(question, evidence, bucket, prefix)
     standing = _write(bucket, prefix, new, found_gone=question.file_system.fate == "gone")
     # Each time: an earlier certify may have ended between the two, and merging again changes nothing.
-    _write_events(bucket, prefix, ledger, told, standing)
+    _write_events(bucket, prefix, evidence, standing)
     metrics.add_metric(name=f"Checkpoints{standing.verdict.durability}", unit=MetricUnit.Count, value=1)
     return {
         "training": standing.verdict.training,
@@ -68,9 +74,43 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     }
 
 
-def _certificate(question: Question, ledger: Ledger, told: Witness, where: str) -> Certificate:
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of a run when it is certified."""
+
+    told: Witness
+    trainer_lines: list[str]
+    ledger: Ledger
+    rates: Rates | None
+    held: Point | None
+    reached: Point | None
+
+
+def _gather(bucket: Bucket, prefix: RunPrefix, settings: Settings) -> Evidence:
+    logs, group = client("logs"), settings.trainer_log_group
+    told = witness.with_exported_events(witness.from_log(logs, group=group, run=prefix.run), bucket, prefix)
+    trainer_lines = _lines(bucket.read_end(prefix.trainer_events, most_bytes=witness.MOST_EVENT_BYTES) or b"")
+    ledger = bookkeeping.read(bucket, prefix)
+    held = losses.held(ledger, told)
+    since = held.at - _MARGIN if held else started_at_of(prefix.run)
+    steps = witness.steps_since(since, logs, group=group, run=prefix.run, streams=told.streams)
+    steps += witness.steps_in(trainer_lines, prefix.run)
+    return Evidence(told, trainer_lines, ledger, _rates(bucket, prefix), held, losses.reached(told, steps))
+
+
+def _rates(bucket: Bucket, prefix: RunPrefix) -> Rates | None:
+    plan = bucket.read(prefix.plan)
+    try:
+        return RunPlan.model_validate_json(plan.body).rates if plan else None
+    except ValidationError:
+        # One of another version: a run is certified all the same, without its price.
+        return None
+
+
+def _certificate(question: Question, evidence: Evidence, bucket: Bucket, prefix: RunPrefix) -> Certificate:
+    ledger, told, rates = evidence.ledger, evidence.told, evidence.rates
     ending = judging.corrected(question.ended or judging.NOT_ON_RECORD, told)
-    end = certificates.end_of(question.file_system, ledger, told)
+    end = certificates.end_of(question.file_system, ledger, told, rates, clock.now())
     # `whole` asks whether a file system may go. Of one that is gone, what was proven before counts.
     is_there = question.file_system.fate != "gone"
     is_whole = question.verification.whole if question.verification and is_there else None
@@ -79,7 +119,7 @@ def _certificate(question: Question, ledger: Ledger, told: Witness, where: str) 
         durability=certificates.durability_of(end, is_whole, ledger, told),
         reason=ending.reason,
         last_verified_step=ledger.last_verified_step,
-        where=where,
+        where=bucket.uri(prefix.checkpoints),
     )
     return Certificate(
         run=question.run,
@@ -89,9 +129,26 @@ def _certificate(question: Question, ledger: Ledger, told: Witness, where: str) 
         certified_at=clock.now(),
         verdict=verdict,
         sentence=verdict.sentence,
-        checkpoints=ledger.entries,
+        ended=_training_end(ending, evidence),
+        lost=losses.lost(evidence.held, evidence.reached, rates.usd_per_hour if rates else None),
+        asked_by=_asked_by(question),
+        checkpoints=[
+            CertifiedCheckpoint(**entry.model_dump(), manifest=bucket.uri(prefix.manifest(entry.step)))
+            for entry in ledger.entries
+        ],
         file_system=end,
     )
+
+
+def _training_end(ending: Ending, evidence: Evidence) -> TrainingEnd:
+    moments = [line.event.at for line in evidence.told.lines] + [point.at for point in [evidence.reached] if point]
+    attempts = max((line.event.attempt for line in evidence.told.lines), default=0)
+    return TrainingEnd(by=judging.ended_by(ending), last_heard_at=max(moments, default=None), attempts=attempts)
+
+
+def _asked_by(question: Question) -> AskedBy:
+    """A person may write anything there, or nothing."""
+    return AskedBy(question.asked_by) if question.asked_by in set(AskedBy) else AskedBy.PERSON
 
 
 def _write(bucket: Bucket, prefix: RunPrefix, new: Certificate, *, found_gone: bool) -> Certificate:
@@ -103,13 +160,12 @@ def _write(bucket: Bucket, prefix: RunPrefix, new: Certificate, *, found_gone: b
     return Certificate.model_validate_json(bucket.update(prefix.certificate, change))
 
 
-def _write_events(bucket: Bucket, prefix: RunPrefix, ledger: Ledger, told: Witness, certificate: Certificate) -> None:
-    trainer = bucket.read_end(prefix.trainer_events, most_bytes=witness.MOST_EVENT_BYTES) or b""
-    of_log = [line.text for line in told.lines]
-    of_belay = history.of_belay(ledger, told, certificate)
+def _write_events(bucket: Bucket, prefix: RunPrefix, evidence: Evidence, certificate: Certificate) -> None:
+    of_log = [line.text for line in evidence.told.lines]
+    of_belay = history.of_belay(evidence.ledger, evidence.told, certificate)
 
     def change(before: bytes | None) -> bytes:
-        return history.merged(_lines(before or b""), _lines(trainer), of_log, of_belay)
+        return history.merged(_lines(before or b""), evidence.trainer_lines, of_log, of_belay)
 
     bucket.update(prefix.events, change)
 

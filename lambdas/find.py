@@ -5,12 +5,12 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import ValidationError
 
-from contract import tags
+from contract import kept, tags
 from contract.job import Limits
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
 from contract.run import execution_digest, run_id, started_at_of
-from lambdas.sense import executions, judging, scratch, tasks
+from lambdas.sense import bookkeeping, executions, judging, scratch, tasks
 from lambdas.sense.bucket import Bucket, Document
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
@@ -39,9 +39,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     prefix = _prefix(arn, execution, first)
 
     # A refused job left nothing: no plan, no file system, and perhaps not even a name.
-    plan = bucket.read(prefix.plan) if prefix else None
-    if prefix is None or (first is None and plan is None):
+    document = bucket.read(prefix.plan) if prefix else None
+    if prefix is None or (first is None and document is None):
         return _nothing(arn)
+    plan = _plan(document)
     logger.append_keys(run=prefix.run)
     started_at = execution.started_at if execution else started_at_of(prefix.run)
     ended = _ended(execution, first)
@@ -54,11 +55,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "prefix": prefix.root,
         "started_at": started_at.isoformat(timespec="milliseconds"),
         "ended": ended.model_dump(mode="json") if ended else None,
-        "file_system": _described(first) if first else None,
+        "file_system": _described(first, plan) if first else None,
         "others": [other.id for other in file_systems[1:]],
         "tasks": [task.arn for task in alive],
         "certified": bucket.exists(prefix.certificate),
-        "export_limit_seconds": _export_limit_seconds(plan),
+        # As the job asked.
+        "export_limit_seconds": (plan.job.limits if plan else Limits()).export,
+        "last_verified_step": _last_verified_step(bucket, prefix),
     }
 
 
@@ -79,17 +82,25 @@ def _ended(execution: Execution | None, first: FileSystem | None) -> Ending | No
     return ending
 
 
-def _export_limit_seconds(plan: Document | None) -> int:
-    """As the job asked. A plan that is lost or of another version must not keep a file system from its end."""
+def _plan(document: Document | None) -> RunPlan | None:
+    """A plan that is lost or of another version must not keep a file system from its end."""
     try:
-        limits = RunPlan.model_validate_json(plan.body).job.limits if plan else Limits()
+        return RunPlan.model_validate_json(document.body) if document else None
     except ValidationError:
         logger.warning("the run's plan cannot be read; exporting within the default limit")
-        limits = Limits()
-    return limits.export
+        return None
 
 
-def _described(found: FileSystem) -> dict[str, Any]:
+def _last_verified_step(bucket: Bucket, prefix: RunPrefix) -> int | None:
+    """For whoever is told about a file system that is kept. Nothing is decided by it."""
+    try:
+        return bookkeeping.read(bucket, prefix).last_verified_step
+    except ValidationError:
+        return None
+
+
+def _described(found: FileSystem, plan: RunPlan | None) -> dict[str, Any]:
+    since = kept.since(found.tags)
     return {
         "id": found.id,
         "arn": found.arn,
@@ -97,6 +108,9 @@ def _described(found: FileSystem) -> dict[str, Any]:
         "reason": found.reading.reason,
         "state": found.state,
         "dns_name": found.dns_name,
+        "created_at": found.created_at.isoformat(timespec="milliseconds"),
+        "kept_since": since.isoformat() if since else None,
+        "usd_a_day": plan.rates.file_system_usd_a_day if plan and plan.rates else None,
     }
 
 
@@ -114,4 +128,5 @@ def _nothing(arn: str) -> dict[str, Any]:
         "tasks": [],
         "certified": False,
         "export_limit_seconds": None,
+        "last_verified_step": None,
     }

@@ -1,6 +1,7 @@
 """Writes on a file system's tag what may be on it: `in-use` before training, `kept` when nothing could be proven."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -20,6 +21,8 @@ class Mark(BaseModel):
     file_system_id: str
     state: tags.State
     why: str | None = None
+    since: datetime | None = None
+    usd_a_day: float | None = None
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -28,7 +31,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     words = {tags.STATE: mark.state.value}
     if mark.why is not None:
         words[tags.KEPT_WHY] = " ".join(_NOT_IN_A_TAG.sub(" ", mark.why).split())[:_LONGEST_TAG]
-        words[tags.KEPT_SINCE] = clock.now().isoformat(timespec="seconds")
+        # Kept again by a later teardown, it is kept since the first: the sweep counts its pauses from there.
+        words[tags.KEPT_SINCE] = (mark.since or clock.now()).isoformat(timespec="seconds")
+        if mark.usd_a_day is not None:
+            words[tags.KEPT_USD_A_DAY] = f"{mark.usd_a_day:.2f}"
     fsx = client("fsx")
     try:
         fsx.tag_resource(

@@ -12,10 +12,11 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from contract import tags
+from contract.certificate import AskedBy
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
 from contract.run import execution_digest
-from lambdas.sense import clock, executions, scratch
+from lambdas.sense import clock, executions, retrying, scratch
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
@@ -23,15 +24,17 @@ from lambdas.sense.exceptions import SweepFailed
 from lambdas.sense.scratch import FileSystem
 from lambdas.sense.telemetry import logger, metrics, tracer
 
-# How soon another teardown is tried after one that did not end well. What is kept waits for a person as well.
-_TRY_AGAIN = timedelta(minutes=30)
-_TRY_KEPT_AGAIN = timedelta(hours=6)
-
 
 class Settings(Environment):
     bucket: str
     deployment: str
     teardown_machine_arn: str
+    # How soon another teardown is tried after one that did not end well. What is kept waits longer each time.
+    pause_seconds: float = 1800
+
+    @property
+    def pause(self) -> timedelta:
+        return timedelta(seconds=self.pause_seconds)
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -41,7 +44,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settings = Settings.read()
     torn_down_now = executions.running_for(client("stepfunctions"), settings.teardown_machine_arn)
     started, failed = [], []
-    for file_system in scratch.tagged(client("fsx"), {tags.DEPLOYMENT: settings.deployment}):
+    ours = scratch.tagged(client("fsx"), {tags.DEPLOYMENT: settings.deployment})
+    for file_system in ours:
         try:
             owner = _owner(file_system, settings)
             if owner in torn_down_now or not _has_ended(owner):
@@ -53,6 +57,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             logger.exception("could not look after a file system", extra={"file_system": file_system.id})
             failed.append(f"{file_system.id}: {error}")
     metrics.add_metric(name="OrphansFound", unit=MetricUnit.Count, value=len(started))
+    metrics.add_metric(
+        name="KeptFileSystems", unit=MetricUnit.Count, value=sum(one.state == tags.State.KEPT for one in ours)
+    )
     if failed:
         raise SweepFailed("; ".join(failed))
     return {"started": started}
@@ -74,12 +81,13 @@ def _has_ended(execution_arn: str) -> bool:
 
 
 def _tear_down(execution_arn: str, file_system: FileSystem, settings: Settings, now: datetime) -> bool:
-    """False if one was started in this stretch of time already: its name is taken."""
-    pause = _TRY_KEPT_AGAIN if file_system.state == tags.State.KEPT else _TRY_AGAIN
-    stretch = int(now.timestamp() // pause.total_seconds())
+    """False if it is too early for another, or if that one was started already: its name is taken."""
+    attempt = retrying.attempt(file_system, settings.pause, now)
+    if attempt is None:
+        return False
     return executions.start(
         client("stepfunctions"),
         settings.teardown_machine_arn,
-        name=f"sweep-{execution_digest(execution_arn)}-{stretch}",
-        document=json.dumps({"execution_arn": execution_arn}),
+        name=f"sweep-{execution_digest(execution_arn)}-{attempt}",
+        document=json.dumps({"execution_arn": execution_arn, "asked_by": AskedBy.SWEEP}),
     )

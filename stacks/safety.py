@@ -11,6 +11,8 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from contract.certificate import AskedBy
+
 
 class Pump(Construct):
     """Each minute: export and verify what is whole, so that a lost server costs minutes and not the run."""
@@ -62,7 +64,10 @@ class Rescue(Construct):
                 targets.SfnStateMachine(
                     teardown,
                     input=events.RuleTargetInput.from_object(
-                        {"execution_arn": events.EventField.from_path("$.detail.executionArn")}
+                        {
+                            "execution_arn": events.EventField.from_path("$.detail.executionArn"),
+                            "asked_by": AskedBy.RESCUE,
+                        }
                     ),
                     dead_letter_queue=undelivered,
                 )
@@ -97,7 +102,9 @@ class Interruption(Construct):
 class Sweep(Construct):
     """Events can be lost. What no teardown was started for is found by looking at what is there and costs money."""
 
-    def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, function: lambda_.IFunction, deployment: str, notices: sns.ITopic
+    ) -> None:
         super().__init__(scope, id)
         function.configure_async_invoke(retry_attempts=0)
         events.Rule(
@@ -106,3 +113,21 @@ class Sweep(Construct):
             schedule=events.Schedule.rate(Duration.minutes(5)),
             targets=[targets.LambdaFunction(function, retry_attempts=0)],
         )
+        # A teardown tells once for each try; this stays red for as long as one is kept and paid for.
+        kept = cloudwatch.Metric(
+            namespace="Belay",
+            metric_name="KeptFileSystems",
+            dimensions_map={"service": deployment},
+            statistic=cloudwatch.Stats.MAXIMUM,
+            period=Duration.minutes(15),
+        )
+        cloudwatch.Alarm(
+            self,
+            "FileSystemsKept",
+            metric=kept,
+            threshold=1,
+            evaluation_periods=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
+            alarm_description="A file system is kept, and costs money, because its checkpoints are not proven.",
+        ).add_alarm_action(actions.SnsAction(notices))

@@ -51,7 +51,8 @@ class TrainingStack(Stack):
         )
         Pump(self, "Pump", function=self.functions.pump)
         Interruption(self, "Interruption", function=self.functions.interrupt)
-        Sweep(self, "Sweep", function=self.functions.sweep)
+        sweep = self.functions.sweep
+        Sweep(self, "Sweep", function=sweep, deployment=settings.deployment, notices=notices.topic)
         Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine, notices=notices.topic)
 
         CfnOutput(self, "TrainMachineArn", value=train.machine.state_machine_arn)

@@ -1,11 +1,13 @@
 """What a run's certificate says, and when a later one may take its place. Pure."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel
 
 from contract.certificate import Certificate, FileSystemEnd
 from contract.ledger import Ledger
+from contract.prices import Rates
 from contract.verdict import Durability, Training
 from lambdas.sense.pumping import due
 from lambdas.sense.witness import Witness
@@ -16,14 +18,26 @@ class FileSystemFate(BaseModel):
 
     id: str | None = None
     fate: Literal["never created", "deleted", "kept", "gone"]
+    created_at: datetime | None = None
+    kept_since: datetime | None = None
+    why: str | None = None
 
 
-def end_of(told: FileSystemFate, ledger: Ledger, witness: Witness) -> FileSystemEnd:
+def end_of(told: FileSystemFate, ledger: Ledger, witness: Witness, rates: Rates | None, now: datetime) -> FileSystemEnd:
     """A file system that is not there now was there once if anything was ever said or saved on it."""
-    if told.fate != "gone":
-        return FileSystemEnd(id=told.id, fate=told.fate)
-    was_there = witness.lines or ledger.entries
-    return FileSystemEnd(id=told.id, fate="deleted" if was_there else "never created")
+    if told.fate == "kept":
+        return FileSystemEnd(
+            id=told.id,
+            fate="kept",
+            created_at=told.created_at,
+            kept_since=told.kept_since or now,
+            kept_why=told.why,
+            usd_a_day=rates.file_system_usd_a_day if rates else None,
+        )
+    was_there = told.fate == "deleted" or (told.fate == "gone" and (witness.lines or ledger.entries))
+    if not was_there:
+        return FileSystemEnd(id=told.id, fate="never created")
+    return FileSystemEnd(id=told.id, fate="deleted", created_at=told.created_at, deleted_at=now)
 
 
 def durability_of(end: FileSystemEnd, is_whole: bool | None, ledger: Ledger, witness: Witness) -> Durability:
@@ -47,10 +61,18 @@ def standing(before: Certificate | None, new: Certificate, *, found_gone: bool =
     fate, new_fate = before.file_system.fate, new.file_system.fate
     if fate == "kept" and new_fate == "never created" and found_gone:
         # It held nothing and said nothing, so nothing but the certificate before remembers that it was there.
-        new = new.model_copy(update={"file_system": FileSystemEnd(id=before.file_system.id, fate="deleted")})
+        gone = FileSystemEnd(id=before.file_system.id, fate="deleted", deleted_at=new.certified_at)
+        new = new.model_copy(update={"file_system": gone})
     elif fate == "deleted" or new_fate == "never created":
         return before
     if before.verdict.training is Training.NEVER_STARTED:
         return new
     verdict = new.verdict.model_copy(update={"training": before.verdict.training, "reason": before.verdict.reason})
-    return new.model_copy(update={"verdict": verdict, "sentence": verdict.sentence})
+    update = {"verdict": verdict, "sentence": verdict.sentence, "ended": before.ended or new.ended}
+    return new.model_copy(update=update | {"file_system": _remembering(before.file_system, new.file_system)})
+
+
+def _remembering(before: FileSystemEnd, new: FileSystemEnd) -> FileSystemEnd:
+    """What was known of it then, and what a later teardown can no longer see: it may have been kept before."""
+    names = ("id", "created_at", "kept_since", "kept_why")
+    return new.model_copy(update={name: getattr(new, name) or getattr(before, name) for name in names})

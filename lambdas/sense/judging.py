@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from contract import exit_codes, stop_reasons
+from contract.certificate import EndedBy
 from contract.verdict import Training
 from lambdas.sense.witness import Witness
 
@@ -44,11 +45,23 @@ _CAUSE_OF = {
     Training.CRASHED: Retriable.CRASH,
 }
 
+_STOPPED = "the execution was stopped"
 _EXECUTION_ENDS = {
     "SUCCEEDED": (Training.COMPLETED, "the execution succeeded"),
-    "ABORTED": (Training.STOPPED, "the execution was stopped"),
+    "ABORTED": (Training.STOPPED, _STOPPED),
     "TIMED_OUT": (Training.TIMED_OUT, "the execution ran out of time"),
     "FAILED": (Training.CRASHED, "the execution failed"),
+}
+_ENDED_BY = {
+    Training.COMPLETED: EndedBy.TRAINING,
+    Training.CRASHED: EndedBy.TRAINING,
+    Training.TIMED_OUT: EndedBy.TIME_LIMIT,
+    Training.TIME_SPENT: EndedBy.TIME_LIMIT,
+    Training.BUDGET_SPENT: EndedBy.BUDGET,
+    Training.INTERRUPTED: EndedBy.INSTANCE,
+    Training.NO_CAPACITY: EndedBy.CAPACITY,
+    Training.STOPPED: EndedBy.REQUEST,
+    Training.NEVER_STARTED: EndedBy.BEFORE,
 }
 
 
@@ -108,6 +121,15 @@ def corrected(ending: Ending, witness: Witness) -> Ending:
         reason = f"it had finished when {ending.reason}"
         return ending.model_copy(update={"outcome": Training.COMPLETED, "reason": reason})
     return ending
+
+
+def ended_by(ending: Ending) -> EndedBy:
+    """Who or what it was; of an interruption and of a run that never began, the reason knows more."""
+    if ending.outcome is Training.INTERRUPTED and "spot" in ending.reason.lower():
+        return EndedBy.SPOT
+    if ending.outcome is Training.NEVER_STARTED and ending.reason.startswith(_STOPPED):
+        return EndedBy.REQUEST
+    return _ENDED_BY[ending.outcome]
 
 
 def decide_retry(outcome: Training, attempts: Any, allowed: Any) -> tuple[bool, dict[str, int]]:

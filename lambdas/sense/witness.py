@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeGuard
 
 from botocore.exceptions import ClientError
 from pydantic import ValidationError
 
-from contract.events import AnyEvent, Failed, Finished, Removed, Resumed, Saved, Started, Stopping, parse_event
+from contract.events import AnyEvent, Failed, Finished, Removed, Resumed, Saved, Started, Step, Stopping, parse_event
 from contract.paths import RunPrefix
 from contract.run import started_at_of
 from lambdas.sense.bucket import Bucket
@@ -20,6 +20,8 @@ Heard = Literal["log", "silent", "s3-only"]
 Telling = Started | Resumed | Saved | Removed | Stopping | Finished | Failed
 _KINDS = ("started", "resumed", "saved", "removed", "stopping", "finished", "failed")
 
+# What one call of FilterLogEvents may name.
+_MOST_STREAMS = 100
 # The newest part of a very long run's event file: what it said last is what still matters.
 MOST_EVENT_BYTES = 64 * 1024 * 1024
 # The clock of the instance may be a little behind that of Step Functions.
@@ -38,6 +40,7 @@ class Witness:
 
     heard: Heard
     lines: list[Line] = field(default_factory=list)
+    streams: frozenset[str] = frozenset()
 
     @property
     def standing(self) -> dict[int, Saved]:
@@ -72,8 +75,9 @@ def from_log(logs: Any, *, group: str, run: str) -> Witness:
         if error_code(error) == "ResourceNotFoundException":
             return Witness("s3-only")
         raise
-    lines = _in_order(_lines(text for _, text in _own(raws, run)), run)
-    return Witness("log" if lines else "silent", lines)
+    own = _own(raws, run)
+    lines = _in_order(_lines(text for _, text in own), run)
+    return Witness("log" if lines else "silent", lines, frozenset(stream for stream, _ in own))
 
 
 def with_exported_events(witness: Witness, bucket: Bucket, prefix: RunPrefix) -> Witness:
@@ -81,7 +85,25 @@ def with_exported_events(witness: Witness, bucket: Bucket, prefix: RunPrefix) ->
     body = bucket.read_end(prefix.trainer_events, most_bytes=MOST_EVENT_BYTES)
     texts = (body or b"").decode(errors="replace").splitlines()
     lines = _in_order([*witness.lines, *_lines(text for text in texts if _may_tell(text))], prefix.run)
-    return Witness("log" if lines else witness.heard, lines)
+    return Witness("log" if lines else witness.heard, lines, witness.streams)
+
+
+def steps_since(moment: datetime, logs: Any, *, group: str, run: str, streams: frozenset[str]) -> list[Step]:
+    """How far training came: only since a moment, because it may have said this millions of times before."""
+    if not streams:
+        return []
+    pages = logs.get_paginator("filter_log_events").paginate(
+        logGroupName=group,
+        logStreamNames=sorted(streams)[:_MOST_STREAMS],
+        startTime=int(moment.timestamp() * 1000),
+        filterPattern=f'{{ ($.run = "{run}") && ($.kind = "step") }}',
+    )
+    return steps_in((raw["message"] for page in pages for raw in page["events"]), run)
+
+
+def steps_in(texts: Iterable[str], run: str) -> list[Step]:
+    told = (_event(text) for text in texts if '"step"' in text)
+    return [event for event in told if isinstance(event, Step) and event.run == run]
 
 
 def _pattern(run: str) -> str:
@@ -110,17 +132,22 @@ def _may_tell(text: str) -> bool:
 def _lines(texts: Iterable[str]) -> list[Line]:
     lines, unreadable = [], 0
     for text in texts:
-        try:
-            event = parse_event.validate_json(text.strip())
-        except ValidationError:
+        event = _event(text)
+        if event is None:
             unreadable += 1
-            continue
-        if _tells(event):
+        elif _tells(event):
             lines.append(Line(text.strip(), event))
     if unreadable:
         # A torn last line of a killed trainer, or something that the job itself printed.
         logger.warning("lines that are no events were left out", extra={"count": unreadable})
     return lines
+
+
+def _event(text: str) -> AnyEvent | None:
+    try:
+        return parse_event.validate_json(text.strip())
+    except ValidationError:
+        return None
 
 
 def _tells(event: AnyEvent) -> TypeGuard[Telling]:

@@ -43,7 +43,7 @@ class Ownership:
         """Say of our file systems that they may hold work. What makes one ours stays as it is, and none is ever
         called empty again: an empty one may be deleted without an export."""
         states = {f"aws:RequestTag/{tags.STATE}": [tags.State.IN_USE, tags.State.KEPT]}
-        keys = {"aws:TagKeys": [tags.STATE, tags.KEPT_WHY, tags.KEPT_SINCE]}
+        keys = {"aws:TagKeys": [tags.STATE, tags.KEPT_WHY, tags.KEPT_SINCE, tags.KEPT_USD_A_DAY]}
         conditions = {"StringEquals": {**self._ours()["StringEquals"], **states}, "ForAllValues:StringEquals": keys}
         return [self._allow("fsx:TagResource", self._file_systems, conditions=conditions)]
 

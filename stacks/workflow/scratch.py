@@ -71,7 +71,13 @@ def mark_in_use(scope: Construct, *, functions: Functions) -> Ask:
 
 
 def mark_kept(scope: Construct, *, functions: Functions) -> Ask:
-    question = {"file_system_id": "{% $found.file_system.id %}", "state": State.KEPT, "why": "{% $trouble %}"}
+    question = {
+        "file_system_id": "{% $found.file_system.id %}",
+        "state": State.KEPT,
+        "why": "{% $trouble %}",
+        "since": "{% $found.file_system.kept_since %}",
+        "usd_a_day": "{% $found.file_system.usd_a_day %}",
+    }
     return Ask(scope, "Keep file system", function=functions.mark, question=question, answers=["FileSystemGone"])
 
 

@@ -1,12 +1,13 @@
 """How every run ends: find, stop, export, verify, delete, certify. The only place that deletes a file system."""
 
-from aws_cdk import Duration
+from aws_cdk import ArnFormat, Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from contract.certificate import AskedBy
 from contract.tags import State
 from contract.verdict import Durability
 from stacks.compute import Compute
@@ -21,6 +22,10 @@ from stacks.workflow.training import stop_tasks
 # How often an export is made and looked for in S3 before a person is asked.
 _PROOFS = 3
 _FATE = "$not($is_there) ? 'gone' : $trouble != '' ? 'kept' : 'deleted'"
+_SEEN = "$is_there ? $found.file_system : {}"
+_GIVEN = "$states.context.Execution.Input"
+_ASKED_BY = f"$exists({_GIVEN}.asked_by) ? {_GIVEN}.asked_by : '{AskedBy.PERSON}'"
+_PROVEN = "($verification = null ? $found.last_verified_step : $verification.last_verified_step)"
 _MISSING = "'Verify: not in S3: ' & $join($states.result.Payload.missing, '; ')"
 
 
@@ -41,6 +46,11 @@ class TeardownMachine(Construct):
         log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(scope, id)
+
+        # Known by its name: the machine cannot name itself in its own definition.
+        self._own_arn = Stack.of(self).format_arn(
+            service="states", resource="stateMachine", resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
+        )
 
         # ---- what there is to do: every state of the flow, in its order
         find = self._find(functions)
@@ -195,8 +205,9 @@ class TeardownMachine(Construct):
                 "job": "{% $found.job %}",
                 "started_at": "{% $found.started_at %}",
                 "ended": "{% $ended %}",
-                "file_system": {"id": "{% $is_there ? $found.file_system.id : null %}", "fate": f"{{% {_FATE} %}}"},
+                "file_system": f"{{% $merge([{_SEEN}, {{'fate': {_FATE}, 'why': $trouble}}]) %}}",
                 "verification": "{% $verification %}",
+                "asked_by": f"{{% {_ASKED_BY} %}}",
             },
             assign={"certificate": "{% $states.result.Payload %}"},
         )
@@ -210,11 +221,7 @@ class TeardownMachine(Construct):
             arguments={
                 "TopicArn": notices.topic_arn,
                 "Subject": "Belay keeps a file system",
-                "Message": "{% 'Run ' & $found.run & ' of job ' & $found.job & ': file system ' & $found.file_system.id"
-                " & ' is kept, because its checkpoints could not be proven to be in S3 (' & $trouble & ').'"
-                " & ' It costs money until it is deleted. Next: see the teardown execution '"
-                " & $states.context.Execution.Name & ', mend the cause, start the teardown machine again with'"
-                " & ' {\"execution_arn\": \"' & $states.context.Execution.Input.execution_arn & '\"}.' %}",
+                "Message": f"{{% {_notice(self._own_arn)} %}}",
             },
             allowed_by=[iam.PolicyStatement(actions=["sns:Publish"], resources=[notices.topic_arn])],
         )
@@ -226,6 +233,21 @@ class TeardownMachine(Construct):
 
     def _question(self, name: str) -> sfn.Choice:
         return sfn.Choice.jsonata(self, name)
+
+
+def _notice(teardown_arn: str) -> str:
+    """Everything a person needs who knows nothing yet: which run, why, what is safe, what it costs, what to do."""
+    parts = [
+        "'Run ' & $found.run & ' of job ' & $found.job & ': file system ' & $found.file_system.id & ' is kept,'",
+        "' because its checkpoints could not be proven to be in S3 (' & $trouble & ').'",
+        f"' Last verified step: ' & ({_PROVEN} = null ? 'none' : $string({_PROVEN})) & '.'",
+        "($found.file_system.usd_a_day = null ? ' It costs money until it is deleted.'"
+        " : ' It costs ' & $string($found.file_system.usd_a_day) & ' USD a day until it is deleted.')",
+        "' The sweep tries again after half an hour, then ever later. Once the cause is mended, have it at once:'",
+        rf"'\n\naws stepfunctions start-execution --state-machine-arn {teardown_arn} --input '",
+        r""" "'{\"execution_arn\": \"" & $states.context.Execution.Input.execution_arn & "\"}'" """.strip(),
+    ]
+    return " & ".join(parts)
 
 
 def _is(expression: str) -> sfn.Condition:

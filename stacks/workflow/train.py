@@ -6,6 +6,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
 from constructs import Construct
 
+from contract.certificate import AskedBy
 from contract.verdict import Durability, Training
 from stacks.compute import Compute
 from stacks.functions import Functions
@@ -200,7 +201,11 @@ class TrainMachine(Construct):
             state_machine=teardown,
             integration_pattern=sfn.IntegrationPattern.RUN_JOB,
             input=sfn.TaskInput.from_object(
-                {"execution_arn": "{% $states.context.Execution.Id %}", "ended": "{% $ended %}"}
+                {
+                    "execution_arn": "{% $states.context.Execution.Id %}",
+                    "ended": "{% $ended %}",
+                    "asked_by": AskedBy.TRAIN,
+                }
             ),
             assign={"verdict": "{% $states.result.Output %}"},
             outputs={},

@@ -6,7 +6,7 @@ from rich.console import Console
 from client.history import Entered, Trouble
 from client.progress import Look
 from client.show import Display, certificate_panel, checkpoints_table
-from contract.certificate import Certificate, FileSystemEnd
+from contract.certificate import Certificate, CertifiedCheckpoint, EndedBy, FileSystemEnd, TrainingEnd, WorkLost
 from contract.ledger import Ledger, LedgerEntry
 from contract.verdict import Durability, Training, Verdict
 from tests.client.looks import RUN, START, at, proven, saved, step
@@ -37,7 +37,7 @@ def certificate(training: Training, durability: Durability, *entries: LedgerEntr
         certified_at=at(60),
         verdict=verdict,
         sentence=verdict.sentence,
-        checkpoints=list(entries),
+        checkpoints=[CertifiedCheckpoint(**entry.model_dump()) for entry in entries],
         file_system=FileSystemEnd(id="fs-1", fate="kept" if durability is Durability.KEPT else "deleted"),
     )
 
@@ -87,6 +87,17 @@ def test_the_certificate_gives_both_answers(training: Training, durability: Dura
     out.print(certificate_panel(certificate(training, durability, proven(40, seconds=9))))
 
     assert [word for word in wanted if word not in said(out)] == []
+
+
+def test_it_shows_who_ended_training_what_was_lost_and_what_a_kept_file_system_costs() -> None:
+    kept = FileSystemEnd(id="fs-1", fate="kept", kept_since=START, usd_a_day=5.52)
+    plain = certificate(Training.STOPPED, Durability.KEPT, proven(40, seconds=9))
+    ended = TrainingEnd(by=EndedBy.REQUEST, last_heard_at=None, attempts=1)
+    lost = WorkLost(steps=9, minutes=15, usd=0.35)
+    out = console()
+    out.print(certificate_panel(plain.model_copy(update={"ended": ended, "lost": lost, "file_system": kept})))
+    wanted = ["Stopped, by a request to stop", "9 steps, 15 minutes, 0.35 USD", "fs-1 kept since", "5.52 USD a day"]
+    assert [words for words in wanted if words not in said(out)] == []
 
 
 def test_a_checkpoint_that_could_not_be_proven_shows_its_problem_in_place_of_a_proof() -> None:

@@ -247,7 +247,7 @@ class FakeLogs(Fake):
         found = [
             {"timestamp": int(at.timestamp() * 1000), "logStreamName": stream, "message": text}
             for at, stream, text in sorted(self.lines, key=lambda line: line[0])
-            if at.timestamp() * 1000 >= since
+            if at.timestamp() * 1000 >= since and stream in asked.get("logStreamNames", [stream])
         ]
         page, token = page_of(found, asked.get("nextToken"), 3)
         return {"events": page, **({"nextToken": token} if token else {})}

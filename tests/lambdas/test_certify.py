@@ -1,13 +1,27 @@
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from contract.certificate import Certificate
-from contract.events import Finished, parse_event
+from contract.certificate import Certificate, WorkLost
+from contract.events import Finished, Step, parse_event
+from contract.faults import parse_job
+from contract.plan import RunPlan
+from contract.prices import Rates
 from lambdas import certify, verify
-from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, PREFIX, RUN, World
+from tests.lambdas.world import (
+    ARN,
+    BUCKET,
+    FILE_SYSTEM,
+    JOB,
+    JOB_FILE,
+    PREFIX,
+    RUN,
+    STARTED_AT,
+    World,
+    checksum,
+)
 
 CRASHED = {"outcome": "Crashed", "reason": "exit code 1", "source": "task"}
 ABORTED = {"outcome": "Stopped", "reason": "the execution was stopped", "source": "execution"}
@@ -174,6 +188,109 @@ def test_a_file_system_that_showed_up_late_corrects_the_first_answer(saved: Worl
     _certify(saved, ended=never, file_system={"id": None, "fate": "never created"})
     answer = _certify(saved, verification=_verified(saved))
     assert answer["error"] == "TrainingCrashed.CheckpointsVerified"
+
+
+# ---- what else a person wants to know
+
+
+def _step(world: World, step: int, minute: float) -> None:
+    world.say(Step(at=world.at(minute), run=RUN, attempt=1, step=step, total_steps=100))
+
+
+def test_work_that_no_checkpoint_holds_is_counted_in_steps_in_time_and_in_money(saved: World) -> None:
+    job = parse_job(JOB_FILE)
+    rates = Rates(instance_usd_per_hour=1.17, file_system_usd_per_hour=0.23)
+    plan = RunPlan(
+        run=RUN, execution_arn=ARN, started_at=STARTED_AT, bucket=BUCKET, prefix=PREFIX.root, job=job, resume=None
+    ).model_copy(update={"rates": rates})
+    saved.put(PREFIX.plan, plan.model_dump_json())
+    _step(saved, 15, minute=15)
+    _step(saved, 19, minute=25)
+    _certify(saved, verification=_verified(saved))
+    # The checkpoint of step 10 took a second to write; 15 minutes of 1.40 USD an hour came after it.
+    assert _certificate(saved).lost == WorkLost(steps=9, minutes=15.0, usd=0.35)
+
+
+def test_a_completed_run_has_lost_nothing(saved: World) -> None:
+    _step(saved, 10, minute=9)
+    saved.say(Finished(at=saved.at(11), run=RUN, attempt=1, step=10))
+    _certify(saved, ended=COMPLETED, verification=_verified(saved))
+    assert _certificate(saved).lost == WorkLost(steps=0, minutes=0.0, usd=None)
+
+
+def test_steps_that_another_job_prints_in_this_runs_name_are_no_loss_of_it(saved: World) -> None:
+    forged = Step(at=saved.at(30), run=RUN, attempt=1, step=9000, total_steps=9000)
+    saved.start_training(run="20261121t000000z-00000000", stream="run/trainer/other")
+    saved.say(forged, stream="run/trainer/other")
+    _certify(saved, verification=_verified(saved))
+    assert _certificate(saved).lost == WorkLost(steps=0, minutes=0.0, usd=None)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "by"),
+    [
+        ("Completed", "exit code 0", "the training itself"),
+        ("Crashed", "exit code 1", "the training itself"),
+        ("Stopped", "the execution was stopped", "a request to stop"),
+        ("TimedOut", "its time limit passed", "limits.train"),
+        ("BudgetSpent", "limits.budget_usd left only what saving takes", "limits.budget_usd"),
+        ("Interrupted", "Belay: interruption: Spot takes back i-0", "Spot"),
+        ("Interrupted", "Host EC2 (instance i-0) terminated.", "its instance"),
+        ("NoCapacity", "no instance took the task within its limit", "no capacity"),
+        ("NeverStarted", "the execution was stopped (Person)", "a request to stop"),
+        ("NeverStarted", "FSx.BadRequestException: no room", "what failed before training"),
+    ],
+)
+def test_it_says_who_or_what_ended_training(saved: World, outcome: str, reason: str, by: str) -> None:
+    _certify(saved, ended={"outcome": outcome, "reason": reason, "source": "task"})
+    ended = _certificate(saved).ended
+    assert ended is not None
+    assert (ended.by, ended.attempts) == (by, 1)
+    assert ended.last_heard_at == saved.at(10) + timedelta(milliseconds=5)
+
+
+@pytest.mark.parametrize(
+    ("told", "asked_by"),
+    [("the sweep", "the sweep"), ("the rescue", "the rescue"), ("me & you", "a person"), (None, "a person")],
+)
+def test_it_says_who_had_the_file_system_torn_down(saved: World, told: str | None, asked_by: str) -> None:
+    _certify(saved, asked_by=told)
+    assert _certificate(saved).asked_by == asked_by
+
+
+def test_each_checkpoint_names_the_manifest_that_has_its_checksums(saved: World) -> None:
+    _certify(saved, verification=_verified(saved))
+    [checkpoint] = _certificate(saved).checkpoints
+    assert checkpoint.manifest == f"s3://{BUCKET}/{PREFIX.manifest(10)}"
+    assert checkpoint.manifest_crc64nvme == checksum(saved.body(PREFIX.manifest(10)))
+    assert (checkpoint.files, checkpoint.bytes, checkpoint.proof) == (3, 1050, "crc64nvme")
+    assert checkpoint.written_at and checkpoint.exported_at and checkpoint.verified_at
+
+
+def test_what_became_of_the_file_system_is_told_from_its_creation_to_its_deletion(saved: World) -> None:
+    created_at = "2026-11-21T02:46:00Z"
+    seen = {"id": FILE_SYSTEM, "created_at": created_at}
+    _certify(saved, file_system={**seen, "fate": "kept", "why": "Export: the export task is FAILED"})
+    kept = _certificate(saved).file_system
+    assert (kept.kept_why, kept.kept_since) == ("Export: the export task is FAILED", saved.now)
+    assert kept.deleted_at is None
+
+    _certify(saved, file_system={**seen, "fate": "deleted", "why": ""}, verification=_verified(saved))
+    end = _certificate(saved).file_system
+    assert (end.fate, end.kept_since, end.kept_why) == ("deleted", kept.kept_since, kept.kept_why)
+    assert end.created_at == datetime.fromisoformat(created_at)
+    assert end.deleted_at == saved.now
+
+
+def test_a_certificate_of_an_earlier_version_is_read_and_replaced(saved: World) -> None:
+    _certify(saved, file_system={"id": FILE_SYSTEM, "fate": "kept"})
+    old = saved.json(PREFIX.certificate)
+    for added in ("ended", "lost", "asked_by"):
+        del old[added]
+    old["file_system"] = {"id": FILE_SYSTEM, "fate": "kept"}
+    saved.put(PREFIX.certificate, json.dumps(old))
+    _certify(saved, verification=_verified(saved))
+    assert _certificate(saved).file_system.fate == "deleted"
 
 
 # ---- events.jsonl

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from contract.ledger import Ledger, LedgerEntry
 from lambdas import accept, find
 from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, JOB_FILE, PREFIX, RUN, STARTED_AT, World
 
@@ -37,11 +38,15 @@ def test_all_that_is_left_of_a_living_run_is_found(world: World) -> None:
             "reason": "the file system is AVAILABLE",
             "state": "in-use",
             "dns_name": f"{FILE_SYSTEM}.fsx.us-east-1.amazonaws.com",
+            "created_at": "2026-11-21T02:44:55.123+00:00",
+            "kept_since": None,
+            "usd_a_day": None,
         },
         "others": [],
         "tasks": [task],
         "certified": False,
         "export_limit_seconds": 21600,
+        "last_verified_step": None,
     }
 
 
@@ -152,3 +157,28 @@ def test_the_exports_limit_is_the_jobs(world: World) -> None:
     job = JOB_FILE | {"limits": {"export": "20m"}}
     world.ask(accept, {"job": job, "execution_arn": ARN, "started_at": STARTED_AT.isoformat()})
     assert _find(world)["export_limit_seconds"] == 1200
+
+
+def test_of_a_kept_one_it_says_since_when_what_it_costs_and_what_is_safe(world: World) -> None:
+    _execution(world)
+    world.put("datasets/digits/one.png", b"1")
+    world.ask(accept, {"job": JOB_FILE, "execution_arn": ARN, "started_at": STARTED_AT.isoformat()})
+    entry = LedgerEntry(step=40, verified_at=STARTED_AT)
+    world.put(PREFIX.ledger, Ledger(run=RUN, entries=[entry]).model_dump_json())
+    since: dict[str, Any] = {"kept-since": "2026-11-21T03:00:00+00:00"}
+    world.scratch(state="kept", **since)
+
+    found = _find(world)
+    assert found["last_verified_step"] == 40
+    assert found["file_system"]["kept_since"] == "2026-11-21T03:00:00+00:00"
+    # 1,200 GiB at 0.14 USD a month.
+    assert found["file_system"]["usd_a_day"] == 5.52
+
+
+def test_a_ledger_that_cannot_be_read_keeps_nobody_from_finding_the_file_system(world: World) -> None:
+    _execution(world)
+    world.put(PREFIX.ledger, b"torn")
+    since: dict[str, Any] = {"kept-since": "yesterday"}
+    world.scratch(**since)
+    found = _find(world)
+    assert (found["last_verified_step"], found["file_system"]["kept_since"]) == (None, None)

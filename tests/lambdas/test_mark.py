@@ -34,6 +34,15 @@ def test_a_file_system_that_went_away_meanwhile_is_not_called_kept(world: World)
         world.ask(mark, {"file_system_id": FILE_SYSTEM, "state": "kept", "why": "no export"})
 
 
+def test_what_is_kept_again_is_kept_since_the_first_time_and_says_its_price(world: World) -> None:
+    world.scratch()
+    first = "2026-11-20T10:00:00+00:00"
+    question = {"file_system_id": FILE_SYSTEM, "state": "kept", "why": "x", "since": first, "usd_a_day": 5.5233}
+    world.ask(mark, question)
+    tags = _tags(world)
+    assert (tags["belay:kept-since"], tags["belay:kept-usd-a-day"]) == (first, "5.52")
+
+
 @pytest.mark.parametrize("event", [{"state": "gone"}, {"state": "empty-ish"}, {}])
 def test_no_other_word_becomes_a_mark(world: World, event: dict[str, Any]) -> None:
     world.scratch()

@@ -1,5 +1,6 @@
 import json
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def test_whatever_outlived_its_execution_is_torn_down(accepted: World, status: s
 
     assert _started(accepted) == [{"id": FILE_SYSTEM, "execution_arn": ARN}]
     [teardown] = [one for one in accepted.states.executions.values() if one["stateMachineArn"] == TEARDOWN]
-    assert json.loads(teardown["input"]) == {"execution_arn": ARN}
+    assert json.loads(teardown["input"]) == {"execution_arn": ARN, "asked_by": "the sweep"}
 
 
 def test_what_its_execution_still_looks_after_is_left_alone(accepted: World) -> None:
@@ -63,9 +64,8 @@ def test_where_a_teardown_is_at_work_no_second_one_is_started(accepted: World) -
     assert _started(accepted) == []
 
 
-@pytest.mark.parametrize(("state", "minutes"), [(State.IN_USE, 30), (State.KEPT, 6 * 60)])
-def test_a_teardown_that_ended_badly_is_tried_again_later(accepted: World, state: State, minutes: int) -> None:
-    accepted.scratch(state=state)
+def test_a_teardown_that_ended_badly_is_tried_again_half_an_hour_later(accepted: World) -> None:
+    accepted.scratch()
     accepted.states.add(ARN, started_at=STARTED_AT, status="FAILED")
     assert len(_started(accepted)) == 1
     for one in accepted.states.executions.values():
@@ -73,8 +73,43 @@ def test_a_teardown_that_ended_badly_is_tried_again_later(accepted: World, state
 
     accepted.now += timedelta(minutes=5)
     assert _started(accepted) == []
-    accepted.now += timedelta(minutes=minutes)
+    accepted.now += timedelta(minutes=30)
     assert len(_started(accepted)) == 1
+
+
+def test_what_is_kept_is_tried_again_after_pauses_that_double_and_then_for_ever(accepted: World) -> None:
+    since: dict[str, Any] = {"kept-since": accepted.now.isoformat()}
+    accepted.scratch(state=State.KEPT, **since)
+    accepted.states.add(ARN, started_at=STARTED_AT, status="FAILED")
+    tried: list[float] = []
+    first, last = accepted.now, accepted.now + timedelta(days=8)
+    while accepted.now < last:
+        if _started(accepted):
+            tried.append((accepted.now - first) / timedelta(hours=1))
+            for one in accepted.states.executions.values():
+                one["status"] = "FAILED"
+        accepted.now += timedelta(minutes=30)
+    pauses = [after - before for before, after in pairwise([0.0, *tried])]
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 32, 32, 32, 32]
+
+
+def test_two_sweeps_at_once_start_one_teardown(accepted: World) -> None:
+    accepted.scratch()
+    accepted.states.add(ARN, started_at=STARTED_AT, status="ABORTED")
+    assert len(_started(accepted)) == 1
+    for one in accepted.states.executions.values():
+        if one["stateMachineArn"] == TEARDOWN:
+            one["status"] = "SUCCEEDED"
+    # The second had listed the running teardowns before the first one started its own.
+    assert _started(accepted) == []
+
+
+def test_how_many_are_kept_is_measured(accepted: World, capsys: pytest.CaptureFixture[str]) -> None:
+    accepted.scratch(state=State.KEPT)
+    accepted.scratch("fs-00000000000000001")
+    accepted.states.add(ARN, started_at=STARTED_AT)
+    _started(accepted)
+    assert '"KeptFileSystems":[1.0]' in capsys.readouterr().out.replace(" ", "")
 
 
 def test_one_that_cannot_be_understood_does_not_keep_the_others(accepted: World) -> None:
