@@ -17,8 +17,8 @@ def none_of_folders() -> None:
 def _flush_only(wanted: Callable[[int], bool]) -> None:
     flush = os.fsync
 
-    def flush_if_wanted(handle: Any) -> None:
-        if wanted(os.fstat(handle).st_mode):
-            flush(handle)
+    def flush_if_wanted(fd: Any) -> None:
+        if wanted(os.fstat(fd).st_mode):
+            flush(fd)
 
     os.fsync = flush_if_wanted
