@@ -35,7 +35,7 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) benchmarks.run_cost
 
-bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 idle minutes; OPTIONS=--help)
+bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 to 25 idle minutes; OPTIONS=--help)
 	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)
 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost?

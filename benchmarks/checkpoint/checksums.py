@@ -1,16 +1,19 @@
 """What checksums cost: saves with and without them, turn by turn in one training."""
 
-from rich.console import Console
-
 from benchmarks.checkpoint.measured import Value
 from benchmarks.checkpoint.options import Options
+from benchmarks.checkpoint.progress import Progress
 from benchmarks.checkpoint.running import folder_for, run
 from benchmarks.checkpoint.training import Training
 from benchmarks.figures import Figure
 
+_TURNS_PER_SAVE = 2
+_MOST_NOISE = 0.1
+"""Of the time to durable. With more than that between two saves, "within the noise" would say nothing."""
 
-def measure(console: Console, options: Options) -> list[Figure]:
-    console.print("[dim]checksums: with and without, turn by turn ...[/]", highlight=False)
+
+def measure(progress: Progress, options: Options) -> list[Figure]:
+    progress.next("checksums: saves with and without them, turn by turn")
     training = Training(
         way="checksums",
         folder=folder_for("checksums"),
@@ -18,17 +21,27 @@ def measure(console: Console, options: Options) -> list[Figure]:
         how="sleeping",
         step_seconds=options.step_seconds,
         # The first is dropped, and from then on every other one has checksums.
-        saves=2 * options.saves - 1,
+        saves=1 + 2 * _TURNS_PER_SAVE * options.saves,
+        seconds=0.0,
         quiet_steps=options.quiet_steps,
     )
     saves = run(training)["saves"][1:]
     rows = []
+    durable = Value.of([save["durable_seconds"] for save in saves])
     for what in ("slowdown", "durable"):
-        with_them, without = (Value.of([save[f"{what}_seconds"] for save in saves[start::2]]) for start in (0, 1))
-        cost, noise = with_them.median - without.median, with_them.spread + without.spread
+        seconds = [save[f"{what}_seconds"] for save in saves]
+        with_them, without = seconds[0::2], seconds[1::2]
+        medians = Value.of(with_them), Value.of(without)
         rows += [
-            Figure(f"checksums: {what} with them", with_them.median, "s", remark=f"± {with_them.spread:.2g}"),
-            Figure(f"checksums: {what} without", without.median, "s", remark=f"± {without.spread:.2g}"),
-            Figure(f"checksums: their cost in {what}", cost, "s", f"within noise ({noise:.2g} s)", cost <= noise),
+            Figure(f"checksums: {what} with them", medians[0].median, "s", remark=medians[0].in_words),
+            Figure(f"checksums: {what} without", medians[1].median, "s", remark=medians[1].in_words),
+            bar(what, Value.of([one - other for one, other in zip(with_them, without, strict=True)]), durable),
         ]
     return rows
+
+
+def bar(what: str, cost: Value, durable: Value) -> Figure:
+    noise = 2 * cost.error
+    holds = cost.median <= noise if noise <= _MOST_NOISE * durable.median else None
+    remark = f"median of the differences, {cost.in_words}" + ("" if holds is not None else ": too noisy to say")
+    return Figure(f"checksums: their cost in {what}", cost.median, "s", "within the noise", holds, remark)

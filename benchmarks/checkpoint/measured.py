@@ -7,21 +7,32 @@ from dataclasses import dataclass
 from typing import Any
 
 _LEAST_TO_TELL_THE_SPREAD = 3
+_ERROR_OF_A_MEDIAN = 1.86
+"""Its standard error in units of (median absolute deviation / root of the number), for values that lie like a bell."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A median, and how far the middle half of what it is made of reaches from it."""
+    """A median, and by how much it may be off: its standard error, from how far the middle half of the values reaches.
+
+    So one disturbed save of ten moves neither of the two.
+    """
 
     median: float
-    spread: float
+    error: float = 0.0
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Value":
         middle = statistics.median(values)
         if len(values) < _LEAST_TO_TELL_THE_SPREAD:
             return cls(middle, math.inf)
-        return cls(middle, statistics.median(abs(value - middle) for value in values))
+        spread = statistics.median(abs(value - middle) for value in values)
+        return cls(middle, _ERROR_OF_A_MEDIAN * spread / math.sqrt(len(values)))
+
+    @property
+    def in_words(self) -> str:
+        """With the range that holds it in 19 of 20 cases; a question mark after too few saves to tell."""
+        return "± ?" if math.isinf(self.error) else f"± {2 * self.error:.2g}"
 
 
 @dataclass(frozen=True)
@@ -34,8 +45,8 @@ class Measured:
     durable: Value
     quiet_step: Value
     first_step_seconds: float
+    saves: int
     is_durable: bool
-    parameters: int
     bytes: int
     peak_bytes: int
 
@@ -49,8 +60,8 @@ class Measured:
             durable=Value.of([save["durable_seconds"] for save in others]),
             quiet_step=Value.of([seconds for save in others for seconds in save["quiet_after"]]),
             first_step_seconds=figures["first_step_seconds"],
+            saves=len(figures["saves"]),
             is_durable=figures["is_durable"],
-            parameters=figures["parameters"],
             bytes=figures["bytes"],
             peak_bytes=figures["peak_bytes"],
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from transformers import GPT2Config, GPT2LMHeadModel
 
 # Weight, and the two moments of AdamW.
@@ -73,15 +74,24 @@ class _Waiting(torch.autograd.Function):
 
 
 class _Sleeping(GPT2LMHeadModel):
-    """Only waits, but with a gradient for every parameter: the optimizer's step is real and changes every byte."""
+    """Only waits, but with a gradient for every parameter: the optimizer's step is real and changes every byte.
+
+    The gradients are always the same, and stand where the optimizer looks for them: nothing else works on the CPU.
+    Where several processes train, PyTorch must see them come out of the backward pass, and copies them.
+    """
 
     def __init__(self, config: GPT2Config, seconds: float) -> None:
         super().__init__(config)
         self._seconds = seconds
-        self._gradients: list[torch.Tensor] | None = None
+        self._gradients: list[torch.Tensor] = []
+        self._anchor = torch.zeros((), requires_grad=True)
 
     def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        if self._gradients is None:
-            self._gradients = [torch.full_like(parameter, 1e-3) for parameter in self.parameters()]
-        loss = _Waiting.apply(self._seconds, self._gradients, *self.parameters())  # type: ignore[no-untyped-call]
-        return {"loss": loss}
+        gradients, parameters = self._gradients, list[torch.Tensor](self.parameters())
+        if not gradients:
+            gradients.extend(torch.full_like(parameter, 1e-3) for parameter in parameters)
+        if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.grad = gradient
+            gradients, parameters = [torch.zeros(())], [self._anchor]
+        return {"loss": _Waiting.apply(self._seconds, gradients, *parameters)}  # type: ignore[no-untyped-call]

@@ -1,36 +1,50 @@
-"""What it takes to come back from a checkpoint: the Trainer's own way, stallfree's, and the floor of this disk."""
+"""What it takes to come back from a checkpoint: the Trainer's own way, stallfree's, and the floors of this disk."""
 
-import mmap
 import os
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import patch
 
 import safetensors.torch
 import torch
-from rich.console import Console
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.store import Store
 from stallfree.loading import content, direct
 from transformers import GPT2LMHeadModel
 
+from benchmarks.checkpoint import floors
 from benchmarks.checkpoint.bars import ratio
 from benchmarks.checkpoint.measured import Value
 from benchmarks.checkpoint.models import config_for
 from benchmarks.checkpoint.options import Options
+from benchmarks.checkpoint.progress import Progress
 from benchmarks.checkpoint.running import SCRATCH
 from benchmarks.figures import Figure
 
-_FLOOR_CHUNK_BYTES = 16 * 1024 * 1024
-_FLOOR_READERS = 2
+
+def measure(progress: Progress, options: Options) -> list[Figure]:
+    # As a Trainer has it; the trainings before this were told otherwise.
+    torch.set_num_threads(os.cpu_count() or 1)
+    progress.next("restoring: a checkpoint to restore from")
+    checkpoint, model = _a_checkpoint(SCRATCH / "restoring", options.state_gb)
+    progress.next("restoring: the read floors, the Trainer's way, and ours, turn by turn")
+    seen = {name: Value.of(times) for name, times in _turn_by_turn(checkpoint, model, options.rounds).items()}
+    size = sum(file.stat().st_size for file in checkpoint.iterdir())
+    return [
+        Figure("restoring: state", size / 1e9, "GB"),
+        *(Figure(f"restoring: {name}", value.median, "s", remark=value.in_words) for name, value in seen.items()),
+        ratio("restoring: against the read floor", seen["ours"], seen["floor"], 1.05),
+        ratio("restoring: against the read floor in huge pages", seen["ours"], seen["floor, huge pages"], 1.05),
+        ratio("restoring: against the Trainer's own way", seen["ours"], seen["trainer"], 0.4),
+    ]
 
 
-def seconds_to_restore(checkpoint: Path, model: torch.nn.Module, rounds: int) -> dict[str, list[float]]:
-    """Each way, one after the other in every round, each from a disk whose cache has nothing of the checkpoint."""
+def _turn_by_turn(checkpoint: Path, model: torch.nn.Module, rounds: int) -> dict[str, list[float]]:
+    files = [file for file in checkpoint.iterdir() if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
     ways: dict[str, Callable[[], object]] = {
-        "floor": lambda: _read_directly(checkpoint),
+        "floor": floors.read(files, huge=False),
+        "floor, huge pages": floors.read(files, huge=True),
         "trainer": lambda: _as_the_trainer(checkpoint, model, _optimizer(model)),
         "ours": lambda: _as_we_do(checkpoint, model, _optimizer(model)),
         "ours without checksums": lambda: _without_checksums(checkpoint, model, _optimizer(model)),
@@ -38,12 +52,14 @@ def seconds_to_restore(checkpoint: Path, model: torch.nn.Module, rounds: int) ->
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, restore in ways.items():
-            _forget(checkpoint)
-            began = time.perf_counter()
-            kept = restore()
-            seconds[name].append(time.perf_counter() - began)
+            for file in files:
+                _forget(file)
+            # A virtual machine may have given memory back to its host, and waits for each page to come again.
+            floors.memory(size, huge=True).close()
+            kept: list[object] = []
+            seconds[name].append(floors.timed(lambda restore=restore, kept=kept: kept.append(restore())))  # type: ignore[misc]
             # Not part of it: to give back the optimizer's state, which training would keep.
-            del kept
+            kept.clear()
     return seconds
 
 
@@ -51,28 +67,12 @@ def _optimizer(model: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), fused=True)
 
 
-def _forget(checkpoint: Path) -> None:
-    for file in checkpoint.iterdir():
-        handle = os.open(file, os.O_RDONLY)
-        os.fsync(handle)
-        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(handle)
-
-
-def _read_directly(checkpoint: Path) -> None:
-    """The same bytes, into the same few pages again and again."""
-    pages = [mmap.mmap(-1, _FLOOR_CHUNK_BYTES) for _ in range(_FLOOR_READERS)]
-    handles = [os.open(file, os.O_RDONLY | os.O_DIRECT) for file in checkpoint.iterdir()]
-    chunks = [(handle, at) for handle in handles for at in range(0, os.fstat(handle).st_size, _FLOOR_CHUNK_BYTES)]
-
-    def read_every_other(reader: int) -> None:
-        for handle, at in chunks[reader::_FLOOR_READERS]:
-            os.preadv(handle, [pages[reader]], at)
-
-    with ThreadPoolExecutor(_FLOOR_READERS) as readers:
-        list(readers.map(read_every_other, range(_FLOOR_READERS)))
-    for handle in handles:
-        os.close(handle)
+def _forget(file: Path) -> None:
+    """From here on the page cache has nothing of it."""
+    handle = os.open(file, os.O_RDONLY)
+    os.fsync(handle)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(handle)
 
 
 def _as_the_trainer(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> object:
@@ -98,23 +98,6 @@ def _without_checksums(checkpoint: Path, model: torch.nn.Module, optimizer: torc
         patch.object(manifest, "compare", lambda *_: None),
     ):
         return _as_we_do(checkpoint, model, optimizer)
-
-
-def measure(console: Console, options: Options) -> list[Figure]:
-    console.print("[dim]restoring: the read floor, the Trainer's way, and ours ...[/]")
-    checkpoint, model = _a_checkpoint(SCRATCH / "restoring", options.state_gb)
-    seconds = seconds_to_restore(checkpoint, model, options.rounds)
-    seen = {name: Value.of(times) for name, times in seconds.items()}
-    size = sum(file.stat().st_size for file in checkpoint.iterdir())
-    rows = [Figure("restoring: state", size / 1e9, "GB")]
-    rows += [
-        Figure(f"restoring: {name}", value.median, "s", remark=f"± {value.spread:.2g}") for name, value in seen.items()
-    ]
-    return [
-        *rows,
-        ratio("restoring: against the read floor", seen["ours"], seen["floor"], 1.05),
-        ratio("restoring: against the Trainer's own way", seen["ours"], seen["trainer"], 0.4),
-    ]
 
 
 def _a_checkpoint(folder: Path, state_gb: float) -> tuple[Path, torch.nn.Module]:

@@ -4,6 +4,7 @@ import ctypes
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ _REPOSITORY = Path(__file__).parent.parent.parent
 _MOST_SECONDS = 600.0
 _PR_SET_PDEATHSIG = 1
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone")
+_FAULT_OF_ONE = re.compile(r"\[rank\d+\]: [\w.]+(Error|Exception|Failed)\b")
 _TRAINING = ("-m", "benchmarks.checkpoint.training")
 
 
@@ -92,8 +94,10 @@ def _log_of(training: Training) -> Path:
 
 def _judge(training: Training, exitcode: int) -> None:
     if exitcode:
-        said = _log_of(training).read_text(errors="replace").splitlines()
-        raise Failed(next((line for line in reversed(said) if line.strip()), f"ended with {exitcode}"))
+        said = [line for line in _log_of(training).read_text(errors="replace").splitlines() if line.strip()]
+        # Of several processes the first one that failed: the others only say that it is gone.
+        reasons = [*filter(_FAULT_OF_ONE.match, said)][:1] or said[-1:] or [f"ended with {exitcode}"]
+        raise Failed(reasons[0])
 
 
 def folder_for(name: str) -> str:

@@ -30,6 +30,8 @@ class Training:
     how: str
     step_seconds: float
     saves: int
+    seconds: float
+    """More saves than these as long as it takes to know the slowdown well, but not for longer than this."""
     quiet_steps: int
 
 
@@ -53,6 +55,7 @@ def train(asked: Training) -> dict[str, Any]:
     way = WAYS[asked.way].make()
     watch = Watch(
         saves=asked.saves,
+        seconds=asked.seconds,
         quiet_steps=asked.quiet_steps,
         landed_at=way.has_landed_at,
         forget=way.forget,
@@ -69,7 +72,9 @@ def train(asked: Training) -> dict[str, Any]:
             save_strategy="no",
             save_total_limit=2,
             per_device_train_batch_size=1,
-            gradient_checkpointing=asked.how == "cuda",
+            # Where the cores are to be idle: it would read and write all gradients.
+            max_grad_norm=0.0 if asked.how == "sleeping" else 1.0,
+            activation_checkpointing=asked.how == "cuda",
             use_cpu=asked.how != "cuda",
             disable_tqdm=True,
             report_to="none",
@@ -85,7 +90,6 @@ def train(asked: Training) -> dict[str, Any]:
         "saves": [asdict(save) | {"slowdown_seconds": save.slowdown_seconds} for save in watch.saves],
         "first_step_seconds": watch.first_step_seconds,
         "is_durable": way.is_durable,
-        "parameters": sum(weight.numel() for weight in model.parameters()),
         "bytes": getattr(way, "bytes", 0),
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }

@@ -1,7 +1,8 @@
 """When each step of a training began, what its saves held up, and when the next one is due.
 
 A save is asked for when the one before has landed and some steps without any have passed. So every save has, in the
-same process and within seconds, steps without one to be compared with: what else the machine does cancels out.
+same process and within seconds, steps without one to be compared with: what else the machine does cancels out. There
+are as many saves as it takes to know the median of these differences, up to a time that is the same for all ways.
 """
 
 import statistics
@@ -14,11 +15,14 @@ import torch
 import torch.distributed as dist
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from benchmarks.checkpoint.measured import Value
 from benchmarks.checkpoint.peers.way import put
 
 WARM_UP_STEPS = 3
 STEPS_AFTER_LANDING = 1
 """They still belong to the save: what it removes or writes back in the background is its cost as well."""
+_WELL_KNOWN_SECONDS, _WELL_KNOWN_SHARE = 0.005, 0.05
+"""The slowdown is known well enough when its median is off by no more than one of these."""
 _COUNTED_HOOKS = ("on_pre_optimizer_step", "on_optimizer_step", "on_step_end")
 
 
@@ -46,12 +50,14 @@ class Watch(TrainerCallback):
         self,
         *,
         saves: int,
+        seconds: float,
         quiet_steps: int,
         landed_at: Callable[[], float | None],
         forget: Callable[[], None],
         next_save: Callable[[int], None] = lambda number: None,
     ) -> None:
-        self._wanted = saves
+        self._least_saves = saves
+        self._seconds = seconds
         self._quiet_steps = quiet_steps
         self._landed_at = landed_at
         self._forget = forget
@@ -61,6 +67,7 @@ class Watch(TrainerCallback):
         self._quiet: list[float] = []
         self._steps = 0
         self._began: float | None = None
+        self._first_save_began = 0.0
         self._call_began = 0.0
         self._blocked = 0.0
         self._is_saving = False
@@ -89,10 +96,16 @@ class Watch(TrainerCallback):
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         # The step that ends now is not in the list yet.
         rested = self._steps >= WARM_UP_STEPS and len(self._quiet) + 1 >= self._quiet_steps
-        done = len(self.saves) == self._wanted
-        control.should_save, control.should_training_stop = self._agreed(
-            not self._is_saving and rested and not done, not self._is_saving and rested and done
-        )
+        may_go_on = rested and not self._is_saving
+        done = may_go_on and self._has_seen_enough()
+        control.should_save, control.should_training_stop = self._agreed(may_go_on and not done, done)
+
+    def _has_seen_enough(self) -> bool:
+        if len(self.saves) < self._least_saves:
+            return False
+        slowdown = Value.of([save.slowdown_seconds for save in self.saves[1:]])
+        is_known = slowdown.error <= max(_WELL_KNOWN_SECONDS, _WELL_KNOWN_SHARE * abs(slowdown.median))
+        return is_known or time.perf_counter() - self._first_save_began >= self._seconds
 
     def _agreed(self, *flags: bool) -> list[bool]:
         """The first process decides for all: only it knows when its save has landed."""
@@ -117,6 +130,8 @@ class Watch(TrainerCallback):
         self._blocked = 0.0
         self._forget()
         self._next_save(len(self.saves))
+        if not self.saves:
+            self._first_save_began = time.perf_counter()
         self.saves.append(Save(call_seconds=0.0, quiet_before=self._quiet))
         self._quiet = []
         self._is_saving, self._since_landing = True, None
