@@ -124,7 +124,7 @@ def test_what_cannot_be_laid_out_is_written_by_pytorch_before_the_next_step_chan
 
 
 def saved(out: Path, step: int) -> dict[str, Any]:
-    state: dict[str, Any] = torch.load(out / f"checkpoint-{step}" / "optimizer.pt")
+    state: dict[str, Any] = torch.load(out / f"checkpoint-{step}" / "optimizer.pt", weights_only=True)
     return state
 
 
