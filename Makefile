@@ -75,13 +75,16 @@ e2e: .venv/.check node_modules/.ready ## whole runs on a local cloud, with fault
 
 # ---- keep it in order
 
-.PHONY: fix schema constraints clean pristine
+.PHONY: fix schema reference constraints clean pristine
 fix: .venv/.check ## format, and mend what ruff can mend
 	@$(IN_VENV) ruff format .
 	@$(IN_VENV) ruff check --fix .
 
 schema: .venv/.local ## write docs/job.schema.json from the contract
 	@$(IN_VENV) contract.schema
+
+reference: .venv/.local ## write docs/cli.md from the commands
+	@$(IN_VENV) client.cli.reference
 
 # PyTorch stays out: which build of it is right differs from machine to machine (README, "Choosing a PyTorch").
 constraints: | .venv/bin/python ## pin every indirect dependency to what .venv has now
@@ -106,7 +109,7 @@ define pip_install
 		--requirement requirements/$(1).txt --constraint requirements/constraints.txt \
 		| awk '/^Collecting / { print "  " $$2; fflush() } /^Installing / { print "  unpacking ..."; fflush() }'
 endef
-LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
+LOCAL_INPUTS := pyproject.toml $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
 	containers/trainer/requirements.txt
 
 .venv/bin/python:
@@ -116,6 +119,7 @@ LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt const
 
 .venv/.local: $(LOCAL_INPUTS) | .venv/bin/python
 	$(call pip_install,local)
+	@$(IN_VENV) pip install --disable-pip-version-check --quiet --no-deps --editable .
 	@touch $@
 
 .venv/.check: requirements/check.txt $(LOCAL_INPUTS) | .venv/bin/python

@@ -6,6 +6,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from contract.prices import Prices
+
 # boto3.client, or the same method of a session: the service's name in, its client out.
 Clients = Callable[[str], Any]
 
@@ -19,16 +21,41 @@ class Deployment:
     train_machine_arn: str
     bucket: str
     trainer_log_group: str
+    name: str = "belay"
+
+    @property
+    def teardown_machine_arn(self) -> str:
+        return f"{self.train_machine_arn.removesuffix('-train')}-teardown"
 
 
 def find(clients: Clients, name: str = "belay") -> Deployment:
-    outputs = _outputs(clients, f"{name.title().replace('-', '')}Training")
+    outputs = _outputs(clients, _stack(name))
     task = clients("ecs").describe_task_definition(taskDefinition=f"{name}-trainer")["taskDefinition"]
     return Deployment(
         train_machine_arn=outputs["TrainMachineArn"],
         bucket=outputs["BucketName"],
         trainer_log_group=task["containerDefinitions"][0]["logConfiguration"]["options"]["awslogs-group"],
+        name=name,
     )
+
+
+def prices(clients: Clients, deployment: Deployment) -> Prices:
+    """What the deployment was told; the function that accepts jobs has it."""
+    told = clients("lambda").get_function_configuration(FunctionName=f"{deployment.name}-accept")
+    return Prices.model_validate_json(told["Environment"]["Variables"]["BELAY_PRICES"])
+
+
+def cluster_of(clients: Clients, deployment: Deployment) -> str:
+    """The ECS cluster that trains; its name is its stack's."""
+    arns = [arn for page in clients("ecs").get_paginator("list_clusters").paginate() for arn in page["clusterArns"]]
+    own = [arn for arn in arns if arn.split("/")[-1].startswith(f"{_stack(deployment.name)}-")]
+    if len(own) != 1:
+        raise NotDeployed(f"expected one ECS cluster of {_stack(deployment.name)}, found {len(own)}")
+    return str(own[0])
+
+
+def _stack(name: str) -> str:
+    return f"{name.title().replace('-', '')}Training"
 
 
 def _outputs(clients: Clients, stack: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from contract.certificate import Certificate
 from contract.events import AnyEvent, parse_event
 from contract.ledger import Ledger
 from contract.paths import RunPrefix
+from contract.plan import RunPlan
 from contract.run import run_id
 
 T = TypeVar("T", Entered, Trouble, AnyEvent)
@@ -34,6 +35,8 @@ class Run:
         self._states, self._logs, self._s3 = clients("stepfunctions"), clients("logs"), clients("s3")
         self._histories: dict[str, list[dict[str, Any]]] = {}
         self._lines: dict[str, datetime] = {}
+        self._plan: RunPlan | None = None
+        self._others_teardown: str | None = None
 
     @cached_property
     def _at_first(self) -> dict[str, Any]:
@@ -60,15 +63,45 @@ class Run:
         # The status first: when it says that the run is over, everything read after it is complete.
         status = str(self.describe()["status"])
         train = self._history(self.execution_arn)
-        teardown_arn = child_execution(train)
-        teardown = self._history(teardown_arn) if teardown_arn else []
+        teardown = self._teardown(train, is_over=status != "RUNNING")
         return Look(
             status=status,
             entered=_by_time([*entered(train), *entered(teardown, teardown=True)]),
             troubles=_by_time([*troubles(train), *troubles(teardown)]),
             events=self._events(),
-            ledger=Ledger.model_validate_json(text) if (text := self._object(self.prefix.ledger)) else None,
+            ledger=self.ledger(),
         )
+
+    def ledger(self) -> Ledger | None:
+        text = self._object(self.prefix.ledger)
+        return Ledger.model_validate_json(text) if text else None
+
+    def plan(self) -> RunPlan | None:
+        """The job as it was accepted; None as long as it was not."""
+        if self._plan is None and (text := self._object(self.prefix.plan)):
+            self._plan = RunPlan.model_validate_json(text)
+        return self._plan
+
+    def _teardown(self, train: list[dict[str, Any]], *, is_over: bool) -> list[dict[str, Any]]:
+        """The history of its teardown, which somebody else may have started: the rescue, the sweep, or a person."""
+        started = child_execution(train)
+        if started is None and is_over:
+            self._others_teardown = self._others_teardown or self._find_teardown()
+            started = self._others_teardown
+        return self._history(started) if started else []
+
+    def _find_teardown(self) -> str | None:
+        pages = self._states.get_paginator("list_executions").paginate(
+            stateMachineArn=self._deployment.teardown_machine_arn
+        )
+        for execution in (execution for page in pages for execution in page["executions"]):
+            # Newest first: what began before this run is not its own.
+            if execution["startDate"] < self.started_at:
+                return None
+            described = self._states.describe_execution(executionArn=execution["executionArn"])
+            if json.loads(described["input"]).get("execution_arn") == self.execution_arn:
+                return str(execution["executionArn"])
+        return None
 
     def certificate(self) -> Certificate | None:
         """None for a run that was never accepted, or is not over."""

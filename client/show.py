@@ -1,6 +1,6 @@
 """A run on the terminal: what happened as lines that stay, and where it stands as a bar that moves."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -11,6 +11,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from client.estimate import Estimate
 from client.news import News, news
 from client.progress import Look, Progress, bytes_text, progress_of
 from contract.certificate import Certificate
@@ -41,12 +42,12 @@ class Display:
         if self._live:
             self._live.stop()
 
-    def show(self, look: Look) -> None:
+    def show(self, look: Look, estimate: Estimate | None = None) -> None:
         for item in news(self._last, look):
             self._console.print(_line(item, self._started_at))
         progress = progress_of(look)
         if self._live:
-            self._live.update(_bar(progress, look))
+            self._live.update(_bar(progress, look, estimate))
         elif progress.step and int(progress.fraction * 10) != self._tenth:
             self._tenth = int(progress.fraction * 10)
             self._console.print(f"             {_numbers(progress)}", highlight=False)
@@ -91,13 +92,27 @@ def _line(item: News, started_at: datetime) -> Text:
     return line
 
 
-def _bar(progress: Progress, look: Look) -> RenderableType:
+def _bar(progress: Progress, look: Look, estimate: Estimate | None) -> RenderableType:
     last = look.entered[-1] if look.entered else None
     if progress.total_steps is None or (last and last.teardown):
         return Spinner("dots", text=Text(last.state if last else "starting", style="dim"))
     grid = Table.grid(padding=(0, 2))
     grid.add_row(ProgressBar(total=1.0, completed=progress.fraction, width=_BAR_COLUMNS), _numbers(progress))
+    if estimate:
+        grid.add_row("", Text(_money(estimate), style="dim"))
     return grid
+
+
+def _money(estimate: Estimate) -> str:
+    parts = [f"attempt {estimate.attempts}"] if estimate.attempts > 1 else []
+    if estimate.seconds_left is not None:
+        parts.append(f"{timedelta(seconds=round(estimate.seconds_left))} left")
+    for what, usd in (("spent", estimate.spent_usd), ("at risk", estimate.at_risk_usd)):
+        if usd is not None:
+            parts.append(f"{what} {usd:,.2f} USD")
+    if estimate.projected_usd is not None and estimate.seconds_left:
+        parts.append(f"{estimate.projected_usd:,.2f} USD in the end")
+    return "   ".join(parts)
 
 
 def _numbers(progress: Progress) -> str:

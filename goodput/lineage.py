@@ -47,6 +47,9 @@ class Lineage:
         share = (step - self._steps[low]) / (self._steps[low + 1] - self._steps[low])
         return self._moments_us[low] + round(share * (self._moments_us[low + 1] - self._moments_us[low]))
 
+    def reaches_beyond(self, step: int) -> bool:
+        return bool(self._steps) and self._steps[-1] > step
+
     def cut(self, step: int) -> None:
         """Everything behind this step is off the way."""
         at_us = self.moment_of(step)

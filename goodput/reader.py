@@ -63,7 +63,7 @@ class Reader:
         self._line = Line(_us(begin), self._end_us)
         self._reference_us = reference_step_seconds * 1e6 if reference_step_seconds else None
         # What time belongs to as long as nobody says anything else.
-        self._standing = Bucket.UNKNOWN
+        self._standing = Bucket.QUEUE if phases else Bucket.UNKNOWN
         self._step = 0
         self._trains = False
         self._stop_asked = False
@@ -234,10 +234,10 @@ class Reader:
         return round(duration_us - self._reference_us * steps)
 
     def _lose_behind(self, step: int) -> None:
-        since_us = self.lineage.moment_of(step)
-        if since_us is None:
-            since_us = self._line.begin_us
-        self._line.repaint(since_us, self._line.cursor_us, Bucket.LOST, only=_REPEATED)
+        if self.lineage.reaches_beyond(step):
+            since_us = self.lineage.moment_of(step)
+            since_us = self._line.begin_us if since_us is None else since_us
+            self._line.repaint(since_us, self._line.cursor_us, Bucket.LOST, only=_REPEATED)
         self.lineage.cut(step)
 
     # ---- what training stands still for

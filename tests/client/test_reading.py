@@ -20,6 +20,7 @@ class Aws:
         self.histories: dict[str, list[dict[str, Any]]] = {ARN: []}
         self.lines: list[dict[str, Any]] = []
         self.objects: dict[str, bytes] = {}
+        self.teardowns: list[dict[str, Any]] = []
         self.pages_read = 0
 
     def __call__(self, service: str) -> "Aws":
@@ -27,7 +28,8 @@ class Aws:
 
     def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
-        return {"status": status, "startDate": START, "input": json.dumps({"name": "digits"})}
+        document = {"name": "digits"} if executionArn == ARN else {"execution_arn": ARN}
+        return {"status": status, "startDate": START, "input": json.dumps(document)}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
         if Key not in self.objects:
@@ -61,6 +63,9 @@ class _Pages:
         if self._operation == "filter_log_events":
             yield {"events": [line for line in self._aws.lines if line["timestamp"] >= asked["startTime"]]}
             return
+        if self._operation == "list_executions":
+            yield {"executions": self._aws.teardowns}
+            return
         newest_first = self._aws.histories[asked["executionArn"]][::-1]
         size = 10
         for start in range(0, len(newest_first), size):
@@ -87,6 +92,16 @@ def test_a_look_puts_train_teardown_log_and_ledger_together() -> None:
     assert [(one.state, one.teardown) for one in look.entered] == [("Train", False), ("Verify", True)]
     assert [event.kind for event in look.events] == ["saved"]
     assert look.ledger is not None and look.ledger.last_verified_step == 20
+
+
+def test_a_teardown_that_the_rescue_started_is_part_of_the_run() -> None:
+    aws = Aws()
+    aws.statuses = ["ABORTED"]
+    aws.teardowns = [{"executionArn": "arn:rescued", "startDate": at(9)}]
+    aws.enter("Train", seconds=1)
+    aws.enter("Verify", seconds=10, arn="arn:rescued")
+
+    assert [(one.state, one.teardown) for one in run_of(aws).look().entered] == [("Train", False), ("Verify", True)]
 
 
 def test_a_long_history_is_read_once_and_then_only_what_is_new() -> None:

@@ -113,6 +113,14 @@ def test_an_evaluation_and_a_save_that_training_waits_for_are_not_compute() -> N
     assert of_it[Bucket.COMPUTE] == approx(60)
 
 
+def test_an_evaluation_after_the_last_step_is_no_lost_work() -> None:
+    events = [started(100), *steps(1, 20, begin=110), saved(20, 130), evaluated(20, 135, runtime=5.0)]
+    events.append(finished(20, 136))
+    of_it = seconds_of(of(events, flow(*BEFORE), end=136))
+    assert Bucket.LOST not in of_it
+    assert of_it[Bucket.EVALUATION] == approx(5)
+
+
 def test_a_save_that_is_announced_long_after_it_began_blocked_training_when_it_began() -> None:
     events = [started(100), *steps(1, 40, begin=110), saved(10, 145, stall=0.5, durable=25.0)]
     timeline = of(events, flow(*BEFORE), end=150, is_over=False)

@@ -1,0 +1,107 @@
+"""The account that a command speaks to: whatever the ordinary AWS configuration says, a local cloud included."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from client import deployment
+from client.cli.outcome import Exit, Refused
+from client.deployment import Clients, Deployment
+from client.reading import Run
+from contract.paths import job_prefix
+from contract.plan import RunPlan
+from contract.run import RUN, run_id
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Cloud:
+    clients: Clients
+    deployment: Deployment
+
+    def run(self, name: str) -> Run:
+        """By its id, its execution's ARN, or its job's name, which means the newest run of that job."""
+        if name.startswith("arn:"):
+            arn = name
+        elif RUN.fullmatch(name):
+            arn = self._by_id(name)
+        else:
+            arn = self._newest_of(name)
+        return Run(arn, deployment=self.deployment, clients=self.clients)
+
+    def objects(self, prefix: str) -> list[dict[str, Any]]:
+        pages = self._pages("s3", "list_objects_v2", Bucket=self.deployment.bucket, Prefix=prefix)
+        return [item for page in pages for item in page.get("Contents", [])]
+
+    def executions(self, *, most: int) -> list[dict[str, Any]]:
+        """The newest first."""
+        found: list[dict[str, Any]] = []
+        for page in self._pages("stepfunctions", "list_executions", stateMachineArn=self.deployment.train_machine_arn):
+            found += page["executions"]
+            if len(found) >= most:
+                break
+        return sorted(found, key=lambda one: one["startDate"], reverse=True)[:most]
+
+    def file_systems(self) -> list[dict[str, Any]]:
+        pages = self._pages("fsx", "describe_file_systems")
+        return [one for page in pages for one in page["FileSystems"]]
+
+    def _by_id(self, name: str) -> str:
+        for execution in self.executions(most=10_000):
+            if run_id(execution["executionArn"], execution["startDate"]) == name:
+                return str(execution["executionArn"])
+        # Step Functions forgets an execution after 90 days; its plan in S3 stays.
+        for prefix in self._folders("jobs/"):
+            if plan := self._plan(f"{prefix}{name}/run.json"):
+                return plan.execution_arn
+        raise Refused(f"there is no run {name} here; 'belay ps' lists them", Exit.NOT_FOUND)
+
+    def _newest_of(self, job: str) -> str:
+        # Ids begin with the time: the newest sorts last.
+        for prefix in reversed(self._folders(job_prefix(job))):
+            if plan := self._plan(f"{prefix}run.json"):
+                return plan.execution_arn
+        raise Refused(f"there is no run and no job {job!r} here; 'belay ps' lists them", Exit.NOT_FOUND)
+
+    def _folders(self, prefix: str) -> list[str]:
+        pages = self._pages("s3", "list_objects_v2", Bucket=self.deployment.bucket, Prefix=prefix, Delimiter="/")
+        return sorted(item["Prefix"] for page in pages for item in page.get("CommonPrefixes", []))
+
+    def _plan(self, key: str) -> RunPlan | None:
+        try:
+            body = self.clients("s3").get_object(Bucket=self.deployment.bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "NoSuchKey":
+                return None
+            raise
+        return RunPlan.model_validate_json(body)
+
+    def _pages(self, service: str, operation: str, **asked: Any) -> Any:
+        return self.clients(service).get_paginator(operation).paginate(**asked)
+
+
+def clients() -> Clients:
+    session = boto3.Session()
+    if session.region_name is None:
+        raise Refused("no Region is set; set AWS_REGION, or name a profile that has one in AWS_PROFILE")
+    config = Config(retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=10, read_timeout=60)
+    make: Callable[[str], Any] = cache(lambda service: session.client(service, config=config))
+    return make
+
+
+def connect(name: str) -> Cloud:
+    made = clients()
+    return Cloud(made, deployment.find(made, name))
+
+
+def at_once(work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    """The same for each of them, some at a time, in their order."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(work, items))

@@ -1,0 +1,146 @@
+"""What would make a first run fail, found before it costs anything."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from client import deployment
+from client.cli import voice
+from client.cli.cloud import clients
+from client.cli.outcome import Exit
+from client.deployment import Clients, NotDeployed
+
+State = Literal["ok", "wrong", "unknown"]
+_MARKS = {"ok": "[green]✓[/]", "wrong": "[red]✗[/]", "unknown": "[yellow]?[/]"}
+# EC2's quota codes for vCPUs of the G and VT families (docs.aws.amazon.com, "Amazon EC2 endpoints and quotas").
+_GPU_QUOTAS = {"on demand": "L-DB2E81BA", "Spot": "L-3819A6DF"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    what: str
+    state: State
+    text: str
+
+
+def doctor(*, deployment_name: str, as_json: bool) -> Exit:
+    made = clients()
+    checks: list[tuple[str, Callable[[], Finding]]] = [
+        ("credentials", lambda: _credentials(made)),
+        ("CDK bootstrap", lambda: _bootstrap(made)),
+        ("deployment", lambda: _deployment(made, deployment_name)),
+        ("prices", lambda: _prices(made, deployment_name)),
+        ("role of FSx", lambda: _role(made, "AWSServiceRoleForAmazonFSx", "fsx.amazonaws.com")),
+        ("role of ECS", lambda: _role(made, "AWSServiceRoleForECS", "ecs.amazonaws.com")),
+        ("FSx quotas", lambda: _fsx_quotas(made)),
+        ("GPU vCPUs on demand", lambda: _gpu_quota(made, "on demand")),
+        ("GPU vCPUs Spot", lambda: _gpu_quota(made, "Spot")),
+        ("zone", lambda: _zone(made, deployment_name)),
+    ]
+    found = [_asked(what, check) for what, check in checks]
+    if as_json:
+        voice.answer([vars(one) for one in found])
+    else:
+        out = voice.console()
+        for one in found:
+            out.print(f"{_MARKS[one.state]} {one.what}: ", end="")
+            out.print(one.text, markup=False, soft_wrap=True)
+    return Exit.FINDINGS if any(one.state == "wrong" for one in found) else Exit.OK
+
+
+def _asked(what: str, check: Callable[[], Finding]) -> Finding:
+    """A question that may not be asked, or that this cloud does not know, is no answer."""
+    try:
+        return check()
+    except NotDeployed as error:
+        return Finding(what, "wrong", str(error))
+    except (ClientError, BotoCoreError) as error:
+        return Finding(what, "unknown", f"could not be asked: {error}")
+
+
+def _credentials(made: Clients) -> Finding:
+    told = made("sts").get_caller_identity()
+    region = made("sts").meta.region_name
+    return Finding("credentials", "ok", f"{told['Arn']}, Region {region}")
+
+
+def _bootstrap(made: Clients) -> Finding:
+    try:
+        told = made("ssm").get_parameter(Name="/cdk-bootstrap/hnb659fds/version")
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ParameterNotFound":
+            raise
+        return Finding("CDK bootstrap", "wrong", "not there; run 'npx cdk bootstrap' once for this account and Region")
+    return Finding("CDK bootstrap", "ok", f"version {told['Parameter']['Value']}")
+
+
+def _deployment(made: Clients, name: str) -> Finding:
+    found = deployment.find(made, name)
+    return Finding("deployment", "ok", f"{name}: bucket {found.bucket}")
+
+
+def _prices(made: Clients, name: str) -> Finding:
+    prices = deployment.prices(made, deployment.find(made, name))
+    if prices.instance_hour is None:
+        return Finding("prices", "wrong", "unknown, so budgets are refused; set 'prices' in cdk.json and deploy")
+    return Finding("prices", "ok", f"{prices.instance_hour} USD an instance hour, as cdk.json says")
+
+
+def _role(made: Clients, role: str, service: str) -> Finding:
+    what = f"role of {service.split('.')[0].upper() if service.startswith('ecs') else 'FSx'}"
+    try:
+        made("iam").get_role(RoleName=role)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchEntity":
+            raise
+        mend = f"aws iam create-service-linked-role --aws-service-name {service}"
+        return Finding(what, "unknown", f"not there yet; the first run makes it, or: {mend}")
+    return Finding(what, "ok", role)
+
+
+def _fsx_quotas(made: Clients) -> Finding:
+    pages = made("service-quotas").get_paginator("list_service_quotas").paginate(ServiceCode="fsx")
+    quotas = [quota for page in pages for quota in page["Quotas"] if "lustre" in quota["QuotaName"].lower()]
+    scratch = [quota for quota in quotas if "scratch" in quota["QuotaName"].lower()]
+    if not scratch:
+        return Finding("FSx quotas", "unknown", "Service Quotas names none for scratch file systems")
+    text = "; ".join(f"{quota['QuotaName']}: {quota['Value']:,.0f}" for quota in scratch)
+    return Finding("FSx quotas", "ok" if all(quota["Value"] > 0 for quota in scratch) else "wrong", text)
+
+
+def _gpu_quota(made: Clients, market: str) -> Finding:
+    code = _GPU_QUOTAS[market]
+    quota = made("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]
+    what = f"GPU vCPUs {market}"
+    if quota["Value"] < 1:
+        return Finding(what, "wrong", f"{quota['QuotaName']} is 0; ask for more in Service Quotas (code {code})")
+    return Finding(what, "ok", f"{quota['Value']:.0f} ({quota['QuotaName']})")
+
+
+def _zone(made: Clients, name: str) -> Finding:
+    """File system and instance must share a zone: does it have the instance type?"""
+    ecs, scaling = made("ecs"), made("autoscaling")
+    cluster = deployment.cluster_of(made, deployment.find(made, name))
+    providers = ecs.describe_clusters(clusters=[cluster])["clusters"][0]["capacityProviders"]
+    described = ecs.describe_capacity_providers(capacityProviders=providers)["capacityProviders"]
+    group_arns = [one["autoScalingGroupProvider"]["autoScalingGroupArn"] for one in described]
+    names = [arn.split("autoScalingGroupName/")[-1] for arn in group_arns]
+    groups: list[dict[str, Any]] = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)[
+        "AutoScalingGroups"
+    ]
+    zones = sorted({zone for group in groups for zone in group["AvailabilityZones"]})
+    template = groups[0]["LaunchTemplate"]
+    version = made("ec2").describe_launch_template_versions(
+        LaunchTemplateId=template["LaunchTemplateId"], Versions=[template["Version"]]
+    )["LaunchTemplateVersions"][0]
+    kind = version["LaunchTemplateData"]["InstanceType"]
+    offered = made("ec2").describe_instance_type_offerings(
+        LocationType="availability-zone",
+        Filters=[{"Name": "instance-type", "Values": [kind]}, {"Name": "location", "Values": zones}],
+    )["InstanceTypeOfferings"]
+    missing = [zone for zone in zones if zone not in {one["Location"] for one in offered}]
+    if missing:
+        return Finding("zone", "wrong", f"{', '.join(missing)} has no {kind}; set another zone or type in cdk.json")
+    return Finding("zone", "ok", f"{', '.join(zones)} has {kind}")

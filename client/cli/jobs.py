@@ -1,0 +1,87 @@
+"""Before anything is spent: a job file is written, checked and planned."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from client import deployment, jobfile
+from client.cli import voice
+from client.cli.outcome import Exit, Refused
+from client.planning import Plan, plan_of
+from contract import schema
+
+_TEMPLATE = Path(__file__).parent / "job.template.jsonc"
+
+
+def init(file: Path) -> Exit:
+    if file.exists():
+        raise Refused(f"{file} is there already; name another file")
+    file.write_text(_TEMPLATE.read_text())
+    voice.console().print(f"Wrote {file}. Next: edit it, then belay plan {file}", markup=False)
+    return Exit.OK
+
+
+def print_schema() -> Exit:
+    print(schema.text(), end="")
+    return Exit.OK
+
+
+def validate(file: Path, *, as_json: bool) -> Exit:
+    faults = jobfile.read(file).faults()
+    if as_json:
+        voice.answer({"valid": not faults, "faults": [vars(fault) for fault in faults]})
+    else:
+        show_faults(file, faults)
+        if not faults:
+            voice.console().print(f"[green]✓[/] {escape(str(file))} is a job that Belay accepts")
+    return Exit.JOB_REFUSED if faults else Exit.OK
+
+
+def show_faults(file: Path, faults: list[jobfile.Fault]) -> None:
+    out = voice.console()
+    for fault in faults:
+        out.print(f"{file}:{fault.line}:{fault.column}  {fault.message}", markup=False, soft_wrap=True)
+    if faults:
+        out.print(f"[red]{len(faults)} fault{'s' if len(faults) > 1 else ''}[/]; nothing was started")
+
+
+def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json: bool) -> Exit:
+    from client.cli import cloud
+
+    read = jobfile.read(file)
+    if faults := read.faults():
+        show_faults(file, faults)
+        return Exit.JOB_REFUSED
+    connected = cloud.connect(deployment_name)
+    made = plan_of(read.job(), deployment.prices(connected.clients, connected.deployment), parameters=parameters)
+    if as_json:
+        voice.answer(vars(made))
+    else:
+        _show(made, file)
+    return Exit.OK
+
+
+def _show(plan: Plan, file: Path) -> None:
+    rows: list[tuple[str, Any]] = [
+        ("file system", f"{plan.file_system_gib} GiB {plan.file_system_type}"),
+        ("  writes at", f"{plan.write_mb_per_second:,.0f} MB/s in all"),
+        (
+            "one checkpoint",
+            "unknown; say --parameters 7e9" if plan.checkpoint_gb is None else f"{plan.checkpoint_gb:,.1f} GB",
+        ),
+        (
+            "  on disk after",
+            "unknown" if plan.save_seconds is None else f"{plan.save_seconds:,.0f} s, while training goes on",
+        ),
+        ("saved every", plan.cadence),
+        ("a lost server costs", plan.loss),
+        ("an hour costs", f"{voice.usd(plan.usd_per_hour)}"),
+        ("  instance", f"{voice.usd(plan.instance_usd_per_hour)}"),
+        ("  file system", f"{voice.usd(plan.file_system_usd_per_hour)}"),
+        ("at most", f"{voice.usd(plan.most_usd)}: {plan.most_because}"),
+        ("between runs", "nothing runs; S3 keeps what was saved, at S3's price"),
+    ]
+    out = voice.console()
+    out.print(voice.table(f"{file}: what would happen", ("", " "), rows, left=("", " ")))
+    out.print(f"\nNext: belay submit {file} --follow", markup=False)

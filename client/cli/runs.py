@@ -1,0 +1,260 @@
+"""Starting a run and looking at it."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from client import jobfile
+from client.cli import voice
+from client.cli.cloud import Cloud, at_once, connect
+from client.cli.jobs import show_faults
+from client.cli.outcome import Exit, of_verdict
+from client.estimate import Estimate, estimate_of
+from client.progress import Look, progress_of, saves_sentence, sentence
+from client.reading import Run
+from client.show import Display, certificate_panel, checkpoints_table
+from contract.run import run_id
+
+_LOOK_EVERY_SECONDS = 2.0
+_PATIENCE_SECONDS = 600
+_LATE_MS = 60_000
+_CONNECTION_LOST = {"ThrottlingException", "Throttling", "RequestTimeout", "ServiceUnavailable", "InternalError"}
+
+
+def submit(file: Path, *, follow: bool, deployment_name: str, as_json: bool) -> Exit:
+    read = jobfile.read(file)
+    if faults := read.faults():
+        show_faults(file, faults)
+        return Exit.JOB_REFUSED
+    return start(connect(deployment_name), read.raw, follow=follow, as_json=as_json)
+
+
+def start(cloud: Cloud, job: dict[str, Any], *, follow: bool, as_json: bool) -> Exit:
+    started = cloud.clients("stepfunctions").start_execution(
+        stateMachineArn=cloud.deployment.train_machine_arn, input=json.dumps(job)
+    )
+    run = cloud.run(started["executionArn"])
+    if as_json:
+        voice.answer({"run": run.prefix.run, "job": run.prefix.job, "execution_arn": run.execution_arn})
+        return Exit.OK
+    out = voice.console()
+    out.print(f"Run [bold]{run.prefix.run}[/] of {run.prefix.job} has started")
+    if follow:
+        return _watch(run)
+    out.print(f"Next: belay watch {run.prefix.run}", markup=False)
+    return Exit.OK
+
+
+def watch(name: str, *, deployment_name: str) -> Exit:
+    return _watch(connect(deployment_name).run(name))
+
+
+def _watch(run: Run) -> Exit:
+    """Until the run has its certificate, through lost connections; Ctrl-C leaves the run alone."""
+    out = voice.console()
+    id = run.prefix.run
+    look: Look | None = None
+    try:
+        with Display(out, started_at=run.started_at) as display:
+            for look in _looks(run):
+                plan = run.plan()
+                rates = plan.rates if plan else None
+                display.show(look, estimate_of(look, rates, begin=run.started_at, now=datetime.now(UTC)))
+    except KeyboardInterrupt:
+        out.print(f"\nThe run goes on. Come back with: belay watch {id}", markup=False)
+        return Exit.INTERRUPTED
+    certificate = run.certificate()
+    if certificate is None:
+        described = run.describe()
+        out.print(f"{described['status']} {described.get('error', '')}: {described.get('cause', '')}", markup=False)
+        return Exit.JOB_REFUSED if described.get("error") == "JobRefused" else Exit.FAILED
+    if look and (saves := saves_sentence(look)):
+        out.print(saves)
+    out.print(certificate_panel(certificate))
+    if certificate.checkpoints:
+        out.print(checkpoints_table(certificate))
+    out.print(f"Next: belay report {id}   belay checkpoints get {id} --into DIR", markup=False)
+    return of_verdict(certificate.verdict)
+
+
+def _looks(run: Run) -> Iterator[Look]:
+    """An execution that was stopped is over at once; its certificate follows when its teardown has ended."""
+    lost_since: float | None = None
+    while True:
+        try:
+            look = run.look()
+            done = look.is_over and (run.plan() is None or run.certificate() is not None)
+            lost_since = None
+        except (BotoCoreError, ClientError) as error:
+            if isinstance(error, ClientError) and error.response["Error"]["Code"] not in _CONNECTION_LOST:
+                raise
+            lost_since = lost_since or time.monotonic()
+            if time.monotonic() - lost_since > _PATIENCE_SECONDS:
+                raise
+            time.sleep(_LOOK_EVERY_SECONDS)
+            continue
+        yield look
+        if done:
+            return
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def ps(*, most: int, deployment_name: str, as_json: bool) -> Exit:
+    cloud = connect(deployment_name)
+    rows = at_once(lambda one: _row(cloud, one), cloud.executions(most=most))
+    if as_json:
+        voice.answer(rows)
+        return Exit.OK
+    cells = [
+        (row["run"], row["job"], row["status"], voice.ago(row["started_at"]), voice.duration(row["lasted"]))
+        for row in ({**row, "lasted": (row["ended_at"] or datetime.now(UTC)) - row["started_at"]} for row in rows)
+    ]
+    columns = ("run", "job", "status", "started", "lasted")
+    voice.console().print(voice.table("", columns, cells, left=("run", "job", "status")))
+    return Exit.OK
+
+
+def _row(cloud: Cloud, execution: dict[str, Any]) -> dict[str, Any]:
+    described = cloud.clients("stepfunctions").describe_execution(executionArn=execution["executionArn"])
+    job = json.loads(described["input"])
+    return {
+        "run": run_id(execution["executionArn"], execution["startDate"]),
+        "job": job.get("name") if isinstance(job, dict) else None,
+        "status": described["status"],
+        "error": described.get("error"),
+        "started_at": execution["startDate"],
+        "ended_at": execution.get("stopDate"),
+        "execution_arn": execution["executionArn"],
+    }
+
+
+def status(name: str, *, deployment_name: str, as_json: bool) -> Exit:
+    run = connect(deployment_name).run(name)
+    look, plan, certificate = run.look(), run.plan(), run.certificate()
+    estimate = estimate_of(look, plan.rates if plan else None, begin=run.started_at, now=datetime.now(UTC))
+    progress = progress_of(look)
+    state = look.entered[-1].state if look.entered else None
+    if as_json:
+        voice.answer(
+            {
+                "run": run.prefix.run,
+                "job": run.prefix.job,
+                "status": look.status,
+                "state": state,
+                **vars(progress),
+                "steps_at_risk": progress.steps_at_risk,
+                **{key: value for key, value in vars(estimate).items() if key != "goodput"},
+                "time_goodput": estimate.goodput.time,
+                "verdict": certificate.verdict.model_dump(mode="json") if certificate else None,
+            }
+        )
+        return Exit.OK
+    rows = [("run", run.prefix.run), ("job", run.prefix.job), ("status", look.status), ("at", state)]
+    rows += _progress_rows(look, estimate)
+    if certificate:
+        rows.append(("verdict", certificate.sentence))
+    voice.console().print(voice.table("", ("", " "), rows, left=("", " ")))
+    return Exit.OK
+
+
+def _progress_rows(look: Look, estimate: Estimate) -> list[tuple[str, Any]]:
+    progress = progress_of(look)
+    left = None if estimate.seconds_left is None else f"{estimate.seconds_left / 60:,.0f} min"
+    return [
+        ("step", None if progress.step is None else f"{progress.step} of {progress.total_steps}"),
+        ("time left", left),
+        ("loss", None if progress.loss is None else f"{progress.loss:.4f}"),
+        ("last saved step", progress.last_saved_step),
+        ("last proven step", progress.last_verified_step),
+        ("at risk now", f"{progress.steps_at_risk} steps, {voice.usd(estimate.at_risk_usd)}"),
+        ("attempts", estimate.attempts),
+        ("spent", voice.usd(estimate.spent_usd)),
+        ("projected", voice.usd(estimate.projected_usd)),
+    ]
+
+
+def events(name: str, *, deployment_name: str, as_json: bool) -> Exit:
+    """What happened, who did it, and why: the flow, the trainer, Belay."""
+    run = connect(deployment_name).run(name)
+    look = run.look()
+    told: list[dict[str, Any]] = [
+        {"at": entered.at, "actor": "teardown" if entered.teardown else "flow", "what": entered.state}
+        for entered in look.entered
+    ]
+    told += [
+        {"at": one.at, "actor": "flow", "what": f"{one.error}: {' '.join(one.cause.split())}", "kind": "trouble"}
+        for one in look.troubles
+    ]
+    for event in look.events:
+        document = json.loads(event.line())
+        what = sentence(event) or " ".join(
+            f"{key} {value}" for key, value in document.items() if key not in ("at", "run", "attempt", "kind")
+        )
+        told.append({"actor": f"trainer {event.attempt}", "what": what, **document, "at": event.at})
+    for entry in look.ledger.entries if look.ledger else ():
+        if entry.verified_at and entry.proof:
+            what = f"step {entry.step} is proven in S3 ({entry.proof})"
+            told.append({"at": entry.verified_at, "actor": "belay", "what": what, "kind": "verified"})
+    told.sort(key=lambda one: one["at"])
+    if as_json:
+        voice.answer(told)
+        return Exit.OK
+    out = voice.console()
+    for one in told:
+        moment = one["at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        out.print(f"{moment}  {one['actor']:<10}  {one['what']}", markup=False, soft_wrap=True)
+    return Exit.OK
+
+
+def logs(name: str, *, follow: bool, deployment_name: str) -> Exit:
+    """Everything that the tasks of a run printed: its own lines and those of the training program."""
+    cloud = connect(deployment_name)
+    run = cloud.run(name)
+    tail = _Tail(cloud, run)
+    try:
+        while True:
+            is_over = run.describe()["status"] != "RUNNING"
+            for text in tail.new_lines():
+                print(text, flush=True)
+            if is_over or not follow:
+                return Exit.OK
+            time.sleep(_LOOK_EVERY_SECONDS)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+
+
+class _Tail:
+    """Only Belay's own lines carry the run: they show which streams are the run's, and those are read whole."""
+
+    def __init__(self, cloud: Cloud, run: Run) -> None:
+        self._pages = cloud.clients("logs").get_paginator("filter_log_events")
+        self._group = cloud.deployment.trainer_log_group
+        self._own = f'{{ $.run = "{run.prefix.run}" }}'
+        self._begin_ms = int(run.started_at.timestamp() * 1000)
+        self._since_ms: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+
+    def new_lines(self) -> list[str]:
+        newest_ms = max(self._since_ms.values(), default=self._begin_ms)
+        for line in self._read(newest_ms, filterPattern=self._own):
+            self._since_ms.setdefault(line["logStreamName"], self._begin_ms)
+        new = []
+        for stream, since_ms in self._since_ms.items():
+            for line in self._read(since_ms, logStreamNames=[stream]):
+                if line["eventId"] not in self._told:
+                    new.append(line)
+                    self._told[line["eventId"]] = line["timestamp"]
+                # A line may arrive later than one with a later stamp.
+                self._since_ms[stream] = max(self._since_ms[stream], line["timestamp"] - _LATE_MS)
+        oldest_ms = min(self._since_ms.values(), default=self._begin_ms)
+        self._told = {id: at_ms for id, at_ms in self._told.items() if at_ms >= oldest_ms}
+        return [line["message"].rstrip("\n") for line in sorted(new, key=lambda line: line["timestamp"])]
+
+    def _read(self, since_ms: int, **asked: Any) -> list[dict[str, Any]]:
+        pages = self._pages.paginate(logGroupName=self._group, startTime=since_ms, **asked)
+        return [line for page in pages for line in page["events"]]

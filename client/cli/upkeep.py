@@ -1,0 +1,109 @@
+"""What costs money and has no run any more."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from client import deployment
+from client.cli import voice
+from client.cli.cloud import Cloud, connect
+from client.cli.outcome import Exit
+from contract import tags
+from contract.paths import RunPrefix
+from contract.plan import RunPlan
+from contract.prices import Prices
+
+_HOURS_IN_A_MONTH = 730
+
+
+def kept(*, deployment_name: str, as_json: bool) -> Exit:
+    cloud = connect(deployment_name)
+    prices = deployment.prices(cloud.clients, cloud.deployment)
+    found = [_kept_one(one, prices) for one in _own(cloud) if _tags(one).get(tags.STATE) == tags.State.KEPT]
+    if as_json:
+        voice.answer(found)
+    elif found:
+        columns = ("file system", "run", "why", "since", "GiB", "USD a day")
+        rows = [
+            (one["file_system"], one["run"], one["why"], one["since"], one["gib"], f"{one['usd_per_day']:.2f}")
+            if one["usd_per_day"] is not None
+            else (one["file_system"], one["run"], one["why"], one["since"], one["gib"], "unknown")
+            for one in found
+        ]
+        voice.console().print(voice.table("", columns, rows, left=("file system", "run", "why", "since")))
+        voice.console().print("Next: mend the cause, then belay sweep; docs/operations.md says how", markup=False)
+    else:
+        voice.console().print("No file system was kept.")
+    return Exit.FINDINGS if found else Exit.OK
+
+
+def _kept_one(one: dict[str, Any], prices: Prices) -> dict[str, Any]:
+    told = _tags(one)
+    scratch = one.get("LustreConfiguration", {}).get("DeploymentType", "SCRATCH_2") == "SCRATCH_2"
+    per_month = prices.scratch_gib_month if scratch else prices.persistent_gib_month
+    return {
+        "file_system": one["FileSystemId"],
+        "run": told.get(tags.RUN),
+        "why": told.get(tags.KEPT_WHY),
+        "since": told.get(tags.KEPT_SINCE),
+        "gib": one["StorageCapacity"],
+        "usd_per_day": None if per_month is None else one["StorageCapacity"] * per_month / _HOURS_IN_A_MONTH * 24,
+    }
+
+
+def sweep(*, dry_run: bool, deployment_name: str, as_json: bool) -> Exit:
+    """File systems whose execution has ended. A teardown is safe at any time, and as often as one likes."""
+    cloud = connect(deployment_name)
+    found = [_orphan(cloud, one) for one in _own(cloud)]
+    orphans = [one for one in found if one["ended"]]
+    for one in orphans if not dry_run else ():
+        started = cloud.clients("stepfunctions").start_execution(
+            stateMachineArn=cloud.deployment.teardown_machine_arn,
+            input=json.dumps({"execution_arn": one["execution_arn"]}),
+        )
+        one["teardown_arn"] = started["executionArn"]
+    if as_json:
+        voice.answer(found)
+        return Exit.FINDINGS if orphans else Exit.OK
+    out = voice.console()
+    rows = [(one["file_system"], one["run"], one["state"], one["status"]) for one in found]
+    columns = ("file system", "run", "state", "its execution")
+    if rows:
+        out.print(voice.table("", columns, rows, left=columns))
+    would = "would be torn down" if dry_run else "are being torn down"
+    out.print(f"{len(found)} file systems, {len(orphans)} of them {would}: exported, proven, deleted")
+    return Exit.FINDINGS if orphans else Exit.OK
+
+
+def _orphan(cloud: Cloud, one: dict[str, Any]) -> dict[str, Any]:
+    told = _tags(one)
+    status, arn = "unknown: its run.json is gone", None
+    prefix = RunPrefix(told.get(tags.JOB, ""), told.get(tags.RUN, ""))
+    try:
+        body = cloud.clients("s3").get_object(Bucket=cloud.deployment.bucket, Key=prefix.plan)["Body"].read()
+        arn = RunPlan.model_validate_json(body).execution_arn
+        status = cloud.clients("stepfunctions").describe_execution(executionArn=arn)["status"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ExecutionDoesNotExist":
+            status = "ended long ago"
+        elif error.response["Error"]["Code"] != "NoSuchKey":
+            raise
+    return {
+        "file_system": one["FileSystemId"],
+        "run": told.get(tags.RUN),
+        "state": told.get(tags.STATE),
+        "status": status,
+        "execution_arn": arn,
+        "ended": arn is not None and status != "RUNNING",
+        "looked_at": datetime.now(UTC),
+    }
+
+
+def _own(cloud: Cloud) -> list[dict[str, Any]]:
+    return [one for one in cloud.file_systems() if _tags(one).get(tags.DEPLOYMENT) == cloud.deployment.name]
+
+
+def _tags(one: dict[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}

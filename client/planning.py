@@ -1,0 +1,74 @@
+"""What a job would do and cost, before it does. Pure."""
+
+from dataclasses import dataclass
+
+from contract.job import Job
+from contract.prices import Prices, rates_of
+from contract.units import duration_of
+
+# What AWS says a file system of each kind writes, in MB/s for each TiB (docs/guide.md).
+_SCRATCH_2_MB_PER_SECOND_AND_TIB = 100
+_PERSISTENT_2_DEFAULT = 125
+# AdamW in 32 bits: the weights and two moments.
+_BYTES_PER_PARAMETER = 12
+_GIB_IN_A_TIB = 1024
+
+
+@dataclass(frozen=True)
+class Plan:
+    file_system_gib: int
+    file_system_type: str
+    write_mb_per_second: float
+    checkpoint_gb: float | None
+    save_seconds: float | None
+    cadence: str
+    loss: str
+    instance_usd_per_hour: float | None
+    file_system_usd_per_hour: float | None
+    usd_per_hour: float | None
+    most_usd: float | None
+    most_because: str
+
+
+def plan_of(job: Job, prices: Prices, *, parameters: float | None = None) -> Plan:
+    rates = rates_of(job, prices)
+    write = _write_mb_per_second(job)
+    checkpoint_gb = parameters * _BYTES_PER_PARAMETER / 1e9 if parameters else None
+    save_seconds = checkpoint_gb * 1000 / write if checkpoint_gb else None
+    every_seconds = job.checkpoint.every_seconds
+    most_usd, because = _most(job, rates.instance_usd_per_hour, rates.file_system_usd_per_hour)
+    return Plan(
+        file_system_gib=job.scratch.size_gib,
+        file_system_type=job.scratch.type,
+        write_mb_per_second=write,
+        checkpoint_gb=checkpoint_gb,
+        save_seconds=save_seconds,
+        cadence=job.checkpoint.every if every_seconds is None else duration_of(every_seconds),
+        loss=f"up to {job.checkpoint.every} of training, and a minute or two until a save is proven in S3",
+        instance_usd_per_hour=rates.instance_usd_per_hour,
+        file_system_usd_per_hour=rates.file_system_usd_per_hour,
+        usd_per_hour=rates.usd_per_hour,
+        most_usd=most_usd,
+        most_because=because,
+    )
+
+
+def _write_mb_per_second(job: Job) -> float:
+    per_tib = _SCRATCH_2_MB_PER_SECOND_AND_TIB
+    if job.scratch.type == "PERSISTENT_2":
+        per_tib = job.scratch.throughput or _PERSISTENT_2_DEFAULT
+    return per_tib * job.scratch.size_gib / _GIB_IN_A_TIB
+
+
+def _most(job: Job, instance: float | None, file_system: float | None) -> tuple[float | None, str]:
+    """If every limit were used up, by every attempt that the job allows."""
+    if job.limits.budget_usd is not None:
+        return job.limits.budget_usd, "limits.budget_usd ends it before"
+    limits, retry = job.limits, job.retry
+    attempts = 1 + retry.capacity + retry.interruption + retry.crash
+    training_hours = attempts * limits.train / 3600
+    around_hours = (limits.scratch + limits.link + limits.export) / 3600
+    because = f"{attempts} attempts of {duration_of(limits.train)}, as limits.train and retry allow"
+    if instance is None or file_system is None:
+        return None, "a price is not known; set 'prices' in cdk.json"
+    return training_hours * (instance + file_system) + around_hours * file_system, because

@@ -1,0 +1,66 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client import jobfile
+from client.jobfile import Unreadable
+
+GOOD = Path(__file__).parents[2] / "examples" / "digits.json"
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "job.json"
+    file.write_text(text)
+    return file
+
+
+def test_each_fault_is_told_with_its_line(tmp_path: Path) -> None:
+    train = '  "train": {\n    "recipe": "gpt", // a comment, with "quotes"\n    "modle": {}\n  }'
+    text = f'{{\n  "name": "digits",\n{train}\n}}'
+    faults = jobfile.read(written(tmp_path, text)).faults()
+
+    places = {(fault.line, fault.column, fault.message.split(":")[0]) for fault in faults}
+    assert places >= {(4, 5, "train.recipe"), (5, 5, "train.modle"), (1, 1, "dataset")}
+
+
+def test_a_comment_changes_nothing_and_an_address_is_no_comment(tmp_path: Path) -> None:
+    job = json.loads(GOOD.read_text())
+    job["dataset"]["s3"] = "s3://bucket/digits/"
+    text = json.dumps(job, indent=1).replace("\n", " // c\n")
+
+    assert jobfile.read(written(tmp_path, text)).raw == job
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"name": }', "job.json:1:10: no JSON"),
+        ('{"name": "a", "name": "b"}', "'name' stands twice"),
+        ("[" * 99999, "job"),
+    ],
+)
+def test_what_is_no_json_says_where(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(Unreadable, match=says):
+        jobfile.read(written(tmp_path, text))
+
+
+_TEXT = st.text('ab.{"\\/é', max_size=4)
+_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), _TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_TEXT, inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(raw=st.dictionaries(st.sampled_from(["name", "train", "datset", "limits", "tags"]), _JSON, max_size=4))
+def test_whatever_stands_in_it_every_fault_has_a_place_in_the_file(tmp_path_factory: Any, raw: dict[str, Any]) -> None:
+    file = tmp_path_factory.mktemp("job") / "job.json"
+    file.write_text(json.dumps(raw, indent=2))
+    lines = file.read_text().splitlines()
+    for fault in jobfile.read(file).faults():
+        assert 1 <= fault.line <= len(lines)
+        assert 1 <= fault.column <= len(lines[fault.line - 1])
