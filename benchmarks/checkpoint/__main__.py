@@ -121,6 +121,8 @@ def _steps(part: str, options: Options) -> int:
 
 
 if __name__ == "__main__":
+    # To ask for a GPU must not touch it: what is forked afterwards could not use it.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     # Before the first training: its threads would outlive the forks that follow.
     torch.set_num_threads(1)
     is_complete = checkpoint(Console(width=None if sys.stdout.isatty() else _WIDTH), parse(sys.argv[1:]))

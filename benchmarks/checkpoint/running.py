@@ -20,7 +20,7 @@ from benchmarks.figures import FOLDER
 # Two of these at a time would make each other's figures worthless, but not fail.
 SCRATCH = FOLDER.parent / "checkpoint" / str(os.getpid())
 _REPOSITORY = Path(__file__).parent.parent.parent
-_MOST_SECONDS = 600.0
+_MOST_SECONDS = {"sleeping": 600.0, "busy": 600.0, "cuda": 3600.0}
 _PR_SET_PDEATHSIG = 1
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone")
 _FAULT_OF_ONE = re.compile(r"\[rank\d+\]: [\w.]+(Error|Exception|Failed)\b")
@@ -48,21 +48,26 @@ def run(training: Training, processes: int = 1) -> dict[str, Any]:
 
 
 def _in_one_process(training: Training) -> None:
-    # Forked, it need not import PyTorch again. Forked, it could not use CUDA.
-    context: Any = multiprocessing.get_context("spawn" if training.how == "cuda" else "fork")
+    context: Any = multiprocessing.get_context(_start_method(training))
     child = context.Process(target=_child, args=(training,))
     child.start()
-    child.join(_MOST_SECONDS)
+    child.join(_MOST_SECONDS[training.how])
     if child.exitcode is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.join()
     _judge(training, child.exitcode)
 
 
+def _start_method(training: Training) -> str:
+    """Forked, it need not import PyTorch again. Forked, it could not use CUDA."""
+    return "spawn" if training.how == "cuda" else "fork"
+
+
 def _child(training: Training) -> None:
     # A group of its own: what it starts ends with it. And it ends with us, also when we are killed.
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.environ["CUDA_VISIBLE_DEVICES"] = _visible_gpu(training)
     with _log_of(training).open("w") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
@@ -75,17 +80,22 @@ def _in_several(training: Training, processes: int) -> None:
         child = subprocess.Popen(
             [*_TORCHRUN, f"--nproc-per-node={processes}", *_TRAINING, json.dumps(asdict(training))],
             cwd=_REPOSITORY,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": _visible_gpu(training)},
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
         try:
-            exitcode = child.wait(_MOST_SECONDS)
+            exitcode = child.wait(_MOST_SECONDS[training.how])
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             exitcode = child.wait()
     _judge(training, exitcode)
+
+
+def _visible_gpu(training: Training) -> str:
+    """One, where one is meant: with several the Trainer would use them all. Else none: saves would ask for its state."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] if training.how == "cuda" else ""
 
 
 def _log_of(training: Training) -> Path:

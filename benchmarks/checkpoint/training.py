@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
-from benchmarks.checkpoint.models import Computing, model_for, tokens_for
+from benchmarks.checkpoint.models import Computing, model_for, samples_a_step, tokens_for
 from benchmarks.checkpoint.peers.all import WAYS
 from benchmarks.checkpoint.peers.way import Way
 from benchmarks.checkpoint.watch import Watch
@@ -72,6 +72,7 @@ def train(asked: Training) -> dict[str, Any]:
             save_strategy="no",
             save_total_limit=2,
             per_device_train_batch_size=1,
+            gradient_accumulation_steps=samples_a_step(computing),
             # Where the cores are to be idle: it would read and write all gradients.
             max_grad_norm=0.0 if asked.how == "sleeping" else 1.0,
             activation_checkpointing=asked.how == "cuda",

@@ -88,6 +88,9 @@ class Watch(TrainerCallback):
         put(trainer, "_save_checkpoint", timed_save)
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            # What training has put in line is the step; copies beside it are not waited for.
+            torch.cuda.current_stream().synchronize()
         now = time.perf_counter()
         if self._began is not None:
             self._step_ended(now - self._began)
