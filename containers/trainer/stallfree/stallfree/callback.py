@@ -17,6 +17,7 @@ from stallfree.loading.resume import Read, choose
 from stallfree.ranks import Ranks
 from stallfree.record import Record
 from stallfree.saves import OnError, WhenBusy
+from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import MakeSaver
 from stallfree.session import Session
@@ -108,7 +109,9 @@ class Stallfree(TrainerCallback):
         content = self._choose(resume_from_checkpoint, store, ranks, read)
         resumed = content.folder if content else None
         record = Record(place.sink)
-        saver = self._make_saver(trainer=trainer, store=place.store, ranks=ranks, keep=place.keep, sink=record)
+        saver = self._make_saver(
+            Assignment(trainer=trainer, store=place.store, ranks=ranks, keep=place.keep, sink=record)
+        )
         self._session = Session(
             trainer=trainer,
             store=store,

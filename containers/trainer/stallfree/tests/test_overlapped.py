@@ -13,6 +13,7 @@ from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
 from stallfree.events import Event, Saved
 from stallfree.saving import direct
+from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import SaveFailed
 from transformers import TrainerCallback
@@ -113,8 +114,8 @@ def test_weights_that_move_are_laid_out_again(make_trainer: Any, out: Path, capl
 def test_without_memory_for_a_copy_training_waits(
     make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def make(**named: Any) -> OverlappedSaver:
-        return OverlappedSaver(**named, spare_bytes=lambda: 10_000)
+    def make(task: Assignment) -> OverlappedSaver:
+        return OverlappedSaver(task, spare_bytes=lambda: 10_000)
 
     noting = Noting()
     with caplog.at_level(logging.WARNING):

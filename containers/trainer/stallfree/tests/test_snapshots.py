@@ -10,6 +10,7 @@ from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
 from stallfree.saving import direct
+from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import SaveFailed
 from watching import At, Noting, fast
@@ -26,8 +27,8 @@ class Savers:
         self._settings = settings
         self.saver: OverlappedSaver
 
-    def __call__(self, **named: Any) -> OverlappedSaver:
-        self.saver = OverlappedSaver(**named, snapshots=True, **self._settings)
+    def __call__(self, task: Assignment) -> OverlappedSaver:
+        self.saver = OverlappedSaver(task, snapshots=True, **self._settings)
         return self.saver
 
     def commit_from_elsewhere(self, **_: Any) -> None:

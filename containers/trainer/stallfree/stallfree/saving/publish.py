@@ -6,8 +6,8 @@ from transformers import Trainer
 
 from stallfree.checkpoint.manifest import Manifest
 from stallfree.checkpoint.rotation import to_remove
-from stallfree.checkpoint.store import Store
-from stallfree.events import Removed, Saved, Sink
+from stallfree.events import Removed, Saved
+from stallfree.saving.assignment import Assignment
 from stallfree.timing import Timing
 
 
@@ -18,10 +18,10 @@ def best_of(trainer: Trainer) -> set[int]:
 
 
 class Publisher:
-    def __init__(self, *, store: Store, keep: int | None, sink: Sink) -> None:
-        self._store = store
-        self._keep = keep
-        self._sink = sink
+    def __init__(self, task: Assignment) -> None:
+        self._store = task.store
+        self._keep = task.keep
+        self._sink = task.sink
 
     def committed(
         self,

@@ -5,13 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from transformers import Trainer
-
 from stallfree.checkpoint.durable import flush_tree
 from stallfree.checkpoint.manifest import File, Manifest, describe, names_in
-from stallfree.checkpoint.store import Store
-from stallfree.events import Sink
-from stallfree.ranks import Ranks
+from stallfree.saving.assignment import Assignment
 from stallfree.saving.publish import Publisher, best_of
 from stallfree.timing import Timing, phase
 from stallfree.trainer_files import write_checkpoint
@@ -61,28 +57,18 @@ class Saver(Protocol):
         """Training is over, well or not: finish what was begun, and give back what was taken."""
 
 
-class MakeSaver(Protocol):
-    def __call__(self, *, trainer: Trainer, store: Store, ranks: Ranks, keep: int | None, sink: Sink) -> Saver: ...
+MakeSaver = Callable[[Assignment], Saver]
 
 
 class PlainSaver:
     """The Trainer writes its own files while training waits; then they are committed."""
 
-    def __init__(
-        self,
-        *,
-        trainer: Trainer,
-        store: Store,
-        ranks: Ranks,
-        keep: int | None,
-        sink: Sink,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._trainer = trainer
-        self._trainers_own_save = trainer._save_checkpoint
-        self._store = store
-        self._ranks = ranks
-        self._publisher = Publisher(store=store, keep=keep, sink=sink)
+    def __init__(self, task: Assignment, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._trainer = task.trainer
+        self._trainers_own_save = task.trainer._save_checkpoint
+        self._store = task.store
+        self._ranks = task.ranks
+        self._publisher = Publisher(task)
         self._clock = clock
 
     def save(self) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from transformers import Trainer
-
 from stallfree.checkpoint.store import Store
+from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight
 from stallfree.saving.ground import Ground
 from stallfree.saving.parts import write_small_files
@@ -22,14 +21,12 @@ _IN_MEMORY = Path("/dev/shm")
 class Snapshots:
     """After every step its state is copied, by a thread of its own: the one that writes may be busy with a save."""
 
-    def __init__(
-        self, *, trainer: Trainer, trainers_own_save: Callable[..., None], store: Store, clock: Callable[[], float]
-    ) -> None:
-        self._trainer = trainer
-        self._trainers_own_save = trainers_own_save
+    def __init__(self, task: Assignment, *, clock: Callable[[], float]) -> None:
+        self._trainer = task.trainer
+        self._trainers_own_save = task.trainer._save_checkpoint
         self._clock = clock
         self._folder = Path(tempfile.mkdtemp(prefix="stallfree-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
-        self._small_files = Store(checkpoints=store.checkpoints, staging=self._folder)
+        self._small_files = Store(checkpoints=task.store.checkpoints, staging=self._folder)
         self._copier = ThreadPoolExecutor(1, thread_name_prefix="stallfree-snapshot")
         self._taking = threading.Lock()
         self._is_last = False

@@ -1,0 +1,128 @@
+"""The ground of saves: laid out when training begins, anew when its state changes, or never, and then why."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from stallfree.memory import available_bytes
+from stallfree.ranks import PeerFailed
+from stallfree.saving import sharded, understood
+from stallfree.saving.assignment import Assignment
+from stallfree.saving.ground import Ground, optimizer_bytes_of
+from stallfree.saving.layout import CannotOverlap
+from stallfree.saving.parts import take_model_apart
+from stallfree.saving.staging import copies_for
+
+logger = logging.getLogger(__name__)
+
+_SHARE_OF_SPARE_MEMORY = 0.9
+
+
+class Preparing:
+    """All processes of a training lay out together, or none of them does.
+
+    slots: how many copies of the state there is to be memory for, if there is enough. worker: takes the memory, off the
+    training thread. give_up: called before the memory of a layout goes, so that nobody copies to it any more.
+    """
+
+    def __init__(
+        self,
+        task: Assignment,
+        *,
+        slots: int,
+        worker: Executor,
+        give_up: Callable[[], None],
+        spare_bytes: Callable[[], int] = available_bytes,
+    ) -> None:
+        self._trainer = task.trainer
+        self._ranks = task.ranks
+        self._slots = slots
+        self._worker = worker
+        self._give_up = give_up
+        self._spare_bytes = spare_bytes
+        self._is_impossible = False
+        self._warned: set[str] = set()
+        self.ground: Ground | None = None
+
+    def begin(self) -> None:
+        """So early that the first save finds everything in place."""
+        if self.ground is None and not self._is_impossible:
+            self.prepare()
+
+    def current(self) -> Ground | None:
+        """Where to copy to, laid out anew if the state is no longer what it was; None if that cannot be done."""
+        if self._is_impossible:
+            return None
+        fits = self.ground is not None and self.ground.still_fits(self._trainer)
+        # Where one must lay out anew, all do: they answer the same questions in the same order.
+        if self._ranks.any(not fits)[0]:
+            self.prepare()
+        if self.ground is not None and not self.ground.is_ready_everywhere:
+            self._wait_for_memory(self.ground)
+        return self.ground
+
+    def prepare(self) -> None:
+        # The memory of an earlier layout is given back before more is asked for.
+        self._give_up()
+        self.ground, obstacle = None, None
+        try:
+            self.ground = self._laid_out()
+        except (CannotOverlap, PeerFailed) as reason:
+            obstacle = str(reason)
+        except Exception as error:
+            logger.exception("Laying out the checkpoint failed.")
+            obstacle = repr(error)
+        self._all_can(obstacle)
+
+    def warn_once(self, text: str) -> None:
+        if self._ranks.is_first and text not in self._warned:
+            self._warned.add(text)
+            logger.warning(text)
+
+    def _wait_for_memory(self, ground: Ground) -> None:
+        refusal = None
+        try:
+            ground.ready.result()
+        except (OSError, MemoryError) as error:
+            refusal = f"memory was refused: {error}"
+        ground.is_ready_everywhere = self._all_can(refusal)
+
+    def _all_can(self, obstacle: str | None) -> bool:
+        """Unless one process sees an obstacle: then all go plain, for a save that some only wait for never ends."""
+        obstacles = [seen for seen in self._ranks.together(lambda: obstacle) if seen is not None]
+        if obstacles:
+            self._is_impossible, self.ground = True, None
+            self.warn_once(f"Checkpoints are written while training waits: {obstacles[0]}.")
+        return not obstacles
+
+    def _laid_out(self) -> Ground:
+        if self._trainer.is_fsdp_enabled:
+            ground: Ground = sharded.take_apart(
+                self._trainer, self._ranks, lambda: understood.check(self._trainer), warn=self.warn_once
+            )
+            # All processes of this machine take theirs at the same time.
+            self._check_memory(ground.size_bytes * sharded.processes_here())
+        else:
+            understood.check(self._trainer)
+            ground = self._with(slots=self._slots)
+            self._check_memory(ground.size_bytes)
+        ground.ready = self._worker.submit(ground.take_memory)
+        return ground
+
+    def _with(self, *, slots: int) -> Ground:
+        ground = Ground(
+            take_model_apart(self._trainer),
+            optimizer_bytes_of(self._trainer),
+            copies=copies_for(understood.devices_of(self._trainer)),
+            warn=self.warn_once,
+            slots=slots,
+        )
+        if slots > 1 and ground.size_bytes > self._spare_bytes() * _SHARE_OF_SPARE_MEMORY:
+            self.warn_once(f"There are no snapshots of steps: they take {ground.size_bytes} bytes of memory.")
+            return self._with(slots=1)
+        return ground
+
+    def _check_memory(self, needed: int) -> None:
+        spare = self._spare_bytes()
+        if needed > spare * _SHARE_OF_SPARE_MEMORY:
+            raise CannotOverlap(f"a copy of its state takes {needed} bytes of memory, and {spare} are to be had")
