@@ -45,6 +45,8 @@ class Stallfree(TrainerCallback):
     the last one of a training must succeed.
     make_saver: PlainSaver makes training wait for each save, and takes no memory; the OverlappedSaver lets it go on,
     for one copy of the state in memory.
+    exact_data: data with chance in it (masking, augmentation) is exact after a resume too: each batch has a random
+    state of its own, and so other random numbers than the Trainer alone would give it.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Stallfree(TrainerCallback):
         on_error: OnError = "raise",
         sink: Sink = _tell_nobody,
         make_saver: MakeSaver = OverlappedSaver,
+        exact_data: bool = False,
     ) -> None:
         if fast is not None and cadence is None:
             raise ValueError("With fast=, give cadence= too: it says which checkpoints go on from the fast tier.")
@@ -79,6 +82,7 @@ class Stallfree(TrainerCallback):
         self._on_error = on_error
         self._sink = sink
         self._make_saver = make_saver
+        self._exact_data = exact_data
         self._installed = False
         self._session: Session | None = None
 
@@ -123,6 +127,7 @@ class Stallfree(TrainerCallback):
             when_busy=self._when_busy,
             on_error=self._on_error,
             deadline_seconds=self._deadline_seconds,
+            exact_data=self._exact_data,
         )
         try:
             with place.moving(), self._session.attached(), loading_exactly(trainer, content, read, ranks):
@@ -169,6 +174,10 @@ class Stallfree(TrainerCallback):
             raise RuntimeError("Give this callback to the Trainer's `callbacks=`: added later, it cannot see a resume.")
         if self._session:
             self._session.begin(state, control)
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self._session:
+            self._session.epoch_begins()
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

@@ -12,6 +12,7 @@ from transformers import Trainer, TrainerControl, TrainerState
 from stallfree.cadence import Cadence
 from stallfree.checkpoint.store import Store, step_of
 from stallfree.emergency import Emergency
+from stallfree.exact.training import ExactTraining
 from stallfree.probe import seconds_of_a_first_save
 from stallfree.randomness import RandomStates
 from stallfree.ranks import Ranks
@@ -40,6 +41,7 @@ class Session:
         when_busy: WhenBusy,
         on_error: OnError,
         deadline_seconds: float | None,
+        exact_data: bool,
     ) -> None:
         self._trainer = trainer
         self._store = store
@@ -49,6 +51,7 @@ class Session:
         self._record = record
         self._cadence = cadence
         self._resumed = resumed
+        self._exact = ExactTraining(trainer, resumed=resumed, exact_data=exact_data)
         self._steps = Steps()
         self._stop = StopRequest(deadline_seconds=deadline_seconds)
         self._emergency = Emergency(
@@ -72,7 +75,7 @@ class Session:
         shadow(trainer, "get_batch_samples", functools.partial(self._fetch, trainer.get_batch_samples))
         limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
         try:
-            with self._stop.listening(), self._watchdog.watching():
+            with self._exact.attached(), self._stop.listening(), self._watchdog.watching():
                 try:
                     yield
                 finally:
@@ -89,6 +92,7 @@ class Session:
         if self._ranks.any(self._stop.asked)[0]:
             self._stop_here()
         find_best_again(self._trainer, self._store, self._resumed)
+        self._exact.begin(state)
         if self._resumed and state.global_step >= state.max_steps:
             skip_the_steps(self._trainer)
             control.should_training_stop = True
@@ -96,10 +100,15 @@ class Session:
             self._cadence.saved()
         self._steps.begin()
 
+    def epoch_begins(self) -> None:
+        self._exact.epoch_begins()
+
     def before_update(self) -> None:
+        self._exact.summed_up()
         self._saves.before_update()
 
     def step_done(self, state: TrainerState, control: TrainerControl) -> None:
+        self._exact.step_done()
         self._saver.after_update()
         for interfered in self._steps.done(under_way=self._saver.under_way()):
             self._record(interfered)
@@ -186,6 +195,7 @@ class Session:
 
     def _fetch(self, trainers_own: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """The next step's batches. A wait for them can be broken off, and training is as the last step left it."""
+        self._exact.fetching()
         if self._ranks.count > 1:
             # The others would wait for this one in their next step.
             return trainers_own(*args, **named)

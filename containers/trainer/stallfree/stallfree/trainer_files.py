@@ -1,7 +1,8 @@
 """Where this library leans on the insides of `transformers.Trainer` (5.23)."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,18 @@ def unshadow(owner: Trainer | TrainerState, *methods: str) -> None:
         owner.__dict__.pop(method, None)
 
 
+@contextmanager
+def shadowed(owner: Trainer, **replacements: Callable[..., Any]) -> Iterator[None]:
+    """The same for as long as this lasts; then what was there comes back, another's replacement included."""
+    before = {name: owner.__dict__[name] for name in replacements if name in owner.__dict__}
+    owner.__dict__.update(replacements)
+    try:
+        yield
+    finally:
+        unshadow(owner, *replacements)
+        owner.__dict__.update(before)
+
+
 def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:
     """Let the Trainer write what it always writes, into the staging folder."""
     shadow(trainer, "_get_output_dir", lambda trial: str(store.staging))
@@ -49,7 +62,13 @@ def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], s
 
 def names_of_own_files(trainer: Trainer) -> list[str]:
     """What each process of several that train copies of one model writes for itself."""
-    return [] if trainer.args.save_only_model else [f"rng_state_{trainer.args.process_index}.pth"]
+    process = trainer.args.process_index
+    return [] if trainer.args.save_only_model else [f"rng_state_{process}.pth", name_of_notes(process)]
+
+
+def name_of_notes(process: int) -> str:
+    """What this library itself adds to a checkpoint, to go on exactly."""
+    return f"stallfree_{process}.json"
 
 
 def find_best_again(trainer: Trainer, store: Store, resumed: Path | None) -> None:

@@ -127,7 +127,7 @@ def test_each_save_is_announced_when_it_is_durable_and_on_save_is_still_called(m
     ]
     saved = heard[0]
     assert isinstance(saved, Saved)
-    assert saved.files == 8 and saved.bytes > 10_000 and 0 < saved.stall_seconds <= saved.durable_seconds
+    assert saved.files == 9 and saved.bytes > 10_000 and 0 < saved.stall_seconds <= saved.durable_seconds
     assert steps_in(out) == [16, 24]
 
 

@@ -1,0 +1,34 @@
+"""What each process notes beside the Trainer's files in a checkpoint, to go on exactly."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers import Trainer
+
+from stallfree.trainer_files import name_of_notes, shadowed
+
+Note = dict[str, Any]
+
+
+@contextmanager
+def taken(trainer: Trainer, note: Callable[[], Note]) -> Iterator[None]:
+    """While this lasts, a note is written wherever the Trainer saves the random states of a process."""
+    own = trainer._save_rng_state
+
+    def save(output_dir: str) -> None:
+        own(output_dir)
+        Path(output_dir, name_of_notes(trainer.args.process_index)).write_text(json.dumps(note()))
+
+    with shadowed(trainer, _save_rng_state=save):
+        yield
+
+
+def of_each_process(checkpoint: Path) -> list[Note]:
+    """In the order of the processes; empty, if it was saved without."""
+    notes: list[Note] = []
+    while (file := checkpoint / name_of_notes(len(notes))).is_file():
+        notes.append(json.loads(file.read_text()))
+    return notes

@@ -1,0 +1,102 @@
+"""All that makes a resumed training the uninterrupted one, and a word where it cannot be."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch.utils.data import IterableDataset
+from transformers import Trainer, TrainerState
+
+from stallfree.exact import notes, passes
+from stallfree.exact.keyed import Key
+from stallfree.exact.loader import training_data
+from stallfree.exact.noticing import Watch
+from stallfree.exact.running_loss import RunningLoss
+from stallfree.randomness import RandomStates
+
+logger = logging.getLogger(__name__)
+
+
+class ExactTraining:
+    def __init__(self, trainer: Trainer, *, resumed: Path | None, exact_data: bool) -> None:
+        self._trainer = trainer
+        self._resumed = resumed
+        self._key = Key(trainer.args) if exact_data else None
+        self._watch = Watch()
+        self._loss = RunningLoss(trainer)
+        self._epoch = 0
+        self._is_first_fetch = False
+        self._epoch_began: dict[str, Any] = {}
+        self._epoch_to_replay: dict[str, Any] | None = None
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        trainer = self._trainer
+        change = self._key.apply_to if self._key else self._watch.apply_to
+        with training_data(trainer, change), passes.found_again(trainer), notes.taken(trainer, self._note):
+            yield
+
+    def begin(self, state: TrainerState) -> None:
+        self._epoch = int(state.epoch or 0) - 1
+        if self._resumed is None:
+            return
+        args = self._trainer.args
+        noted = notes.of_each_process(self._resumed)
+        if noted:
+            self._loss.take_up(noted, args.process_index, args.world_size)
+        has_workers = args.dataloader_num_workers > 0
+        # Their random states are older than the epoch.
+        self._watch.looks = has_workers and args.dataloader_persistent_workers
+        if (state.epoch or 0) % 1 == 0:
+            return
+        if args.ignore_data_skip:
+            self._say("ignore_data_skip lets it begin its epoch anew")
+        elif len(noted) == args.world_size:
+            self._epoch_to_replay = noted[args.process_index]["epoch_began"]
+        # Workers that are seeded as they were, and go through all of the stream again, come to the same place in it.
+        replays_all = has_workers and self._is_stream and self._epoch_to_replay is not None
+        self._watch.looks = self._watch.looks or not replays_all
+
+    def epoch_begins(self) -> None:
+        self._epoch += 1
+        self._is_first_fetch = True
+        if self._key:
+            self._key.begin_epoch(self._epoch)
+
+    def fetching(self) -> None:
+        """A sampler, and whoever seeds workers, draws when the first batch of an epoch is asked for."""
+        if not self._is_first_fetch:
+            return
+        self._is_first_fetch = False
+        if self._epoch_to_replay:
+            # What training itself goes on with is restored by the Trainer after this fetch.
+            RandomStates.from_noted(self._epoch_to_replay).put_back()
+            self._epoch_began, self._epoch_to_replay = self._epoch_to_replay, None
+        else:
+            self._epoch_began = RandomStates().noted()
+
+    def summed_up(self) -> None:
+        self._loss.summed_up()
+
+    def step_done(self) -> None:
+        # From here on training itself draws in this process; workers go on looking, and may tell later.
+        self._watch.looks = False
+        if self._watch.has_seen_data_draw:
+            self._watch.forget()
+            kind = "stream of data" if self._is_stream else "dataset or collator"
+            self._say(
+                f"its {kind} draws from the global random state, which the Trainer restores too late for it. "
+                "Stallfree(exact_data=True) gives each batch a random state of its own"
+            )
+
+    @property
+    def _is_stream(self) -> bool:
+        return isinstance(self._trainer.train_dataset, IterableDataset)
+
+    def _note(self) -> notes.Note:
+        return {**self._loss.note(), "epoch_began": self._epoch_began}
+
+    def _say(self, why: str) -> None:
+        logger.warning("This resumed training is not exactly the uninterrupted one: %s.", why)
