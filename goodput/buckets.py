@@ -32,7 +32,7 @@ MEANINGS = {
     Bucket.SAVE: "training stood still for a save, or had ended and waited for the last one to be on disk",
     Bucket.EVALUATION: "training stood still for an evaluation",
     Bucket.LOST: "steps that are not in the result: they were trained again, or were never saved",
-    Bucket.RECOVERY: "from the end of an attempt that had trained until another one trains again",
+    Bucket.RECOVERY: "from where an attempt stopped training until another one trains again",
     Bucket.EXPORT: "after training: finding what is left, and exporting it to S3",
     Bucket.VERIFICATION: "after training: comparing S3 with the manifests, and certifying",
     Bucket.DELETION: "until the file system is gone",

@@ -172,9 +172,9 @@ class Reader:
             # A program that tells of no steps: whether it trained is not on record.
             self._line.repaint(attempt.began_us, self._line.cursor_us, Bucket.UNKNOWN, only={Bucket.INIT})
             self._line.paint(at_us, Bucket.UNKNOWN)
-        self._line.paint(at_us, Bucket.INIT)
         if self._trains:
-            self._stop_training(at_us)
+            self._stop_training(self._line.cursor_us)
+        self._line.paint(at_us, Bucket.INIT)
         self._standing = Bucket.INSTANCE if self._phases else Bucket.UNKNOWN
         attempt.ended_us = at_us
         attempt.end = "finished" if isinstance(event, Finished) else event.reason

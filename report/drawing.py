@@ -11,6 +11,7 @@ from report.story import Mark, Point
 _WIDTH = 1000
 # More rectangles than a screen has columns show nothing more.
 _MOST_SPANS = 1500
+_MOST_TICKS = 300
 
 
 def slug(bucket: Bucket) -> str:
@@ -31,7 +32,7 @@ def strip(spans: Sequence[Span], *, height: int = 56) -> str:
             f'<rect class="b-{slug(span.bucket)}" x="{x:.3f}" width="{max(width, 0.6):.3f}" height="{height}">'
             f"<title>{escape(title)}</title></rect>"
         )
-    return _svg(height, "".join(parts), "time line")
+    return _svg(height, "".join(parts), "time line", rendering="crispEdges")
 
 
 def curve(points: Sequence[Point], saves: Sequence[int], marks: Sequence[Mark], *, height: int = 220) -> str:
@@ -44,10 +45,11 @@ def curve(points: Sequence[Point], saves: Sequence[int], marks: Sequence[Mark], 
         return min(max((step - first) / wide, 0.0), 1.0) * _WIDTH
 
     parts = [f'<line class="grid" x1="0" x2="{_WIDTH}" y1="{y}" y2="{y}"/>' for y in (8, height / 2, height - 24)]
+    every = -(-len(saves) // _MOST_TICKS) or 1
     parts += [
         f'<line class="save" x1="{x(step):.2f}" x2="{x(step):.2f}" y1="{height - 12}" y2="{height}">'
         f"<title>saved step {step}</title></line>"
-        for step in saves
+        for step in saves[::every]
     ]
     for mark in marks:
         if mark.step is not None:
@@ -100,7 +102,8 @@ def _columns(spans: Sequence[Span]) -> list[Span]:
     """For each column the bucket that fills most of it."""
     begin, end = spans[0].start_us, spans[-1].end_us
     edges = [begin + (end - begin) * index // _MOST_SPANS for index in range(_MOST_SPANS + 1)]
-    columns, index = [], 0
+    columns: list[Span] = []
+    index = 0
     for left, right in pairwise(edges):
         share: dict[Bucket, int] = {}
         while index < len(spans):
@@ -109,13 +112,15 @@ def _columns(spans: Sequence[Span]) -> list[Span]:
             if span.end_us > right:
                 break
             index += 1
-        if share:
-            columns.append(Span(left, right, max(share, key=lambda bucket: share[bucket])))
+        most = max(share, key=lambda bucket: share[bucket])
+        if columns and columns[-1].bucket is most:
+            left = columns.pop().start_us
+        columns.append(Span(left, right, most))
     return columns
 
 
-def _svg(height: int, inner: str, label: str) -> str:
+def _svg(height: int, inner: str, label: str, *, rendering: str = "auto") -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none" style="height:{height}px" role="img"'
-        f' aria-label="{label}">{inner}</svg>'
+        f'<svg viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none" shape-rendering="{rendering}"'
+        f' style="height:{height}px" role="img" aria-label="{label}">{inner}</svg>'
     )

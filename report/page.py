@@ -69,7 +69,7 @@ def _run(record: Record) -> str:
 def _verdict(record: Record) -> str:
     verdict = record.verdict
     if verdict is None:
-        return f'<div class="card verdict"><b>{escape(record.status)}</b><p>No certificate yet.</p></div>'
+        return f'<div class="card verdict"><b>{escape(record.status)}</b><p>Its certificate is not there yet.</p></div>'
     safe = verdict.durability in _SAFE
     tone = "good" if safe and verdict.training is Training.COMPLETED else "warn" if safe else "bad"
     return (

@@ -75,7 +75,8 @@ def _until(run: Run, holds: Callable[[], bool], what: str) -> None:
     while not holds():
         described = run.describe()
         if described["status"] != "RUNNING" and run.plan() is None:
-            raise Refused(f"it ended before {what}: {described.get('error')}: {described.get('cause')}")
+            exit = Exit.JOB_REFUSED if described.get("error") == "JobRefused" else Exit.FAILED
+            raise Refused(f"it ended before {what}: {described.get('error')}: {described.get('cause')}", exit)
         time.sleep(_LOOK_EVERY_SECONDS)
 
 

@@ -151,6 +151,18 @@ def test_a_trainer_that_saves_when_told_to_stop_loses_nothing() -> None:
     assert of_it[Bucket.SAVE] == approx(1)
 
 
+def test_an_outage_begins_when_training_stops_and_not_when_the_program_has_ended() -> None:
+    events = [
+        *(started(100), *steps(1, 50, begin=110), event(Stopping, 158, signal="SIGTERM", deadline_seconds=90)),
+        *(saved(50, 161, durable=1.0, stall=1.0), failed(171), started(200, attempt=2)),
+        *(resumed(50, 205, attempt=2), *steps(51, 60, begin=210, attempt=2), saved(60, 220, attempt=2)),
+        finished(60, 220, attempt=2),
+    ]
+    of_it = seconds_of(of(events, flow(*BEFORE), end=220))
+    assert of_it[Bucket.RECOVERY] == approx(210 - 161)
+    assert Bucket.LOST not in of_it
+
+
 def test_an_attempt_that_finds_no_checkpoint_loses_all_that_was_trained_before_it() -> None:
     events = [
         *(started(100), *steps(1, 30, begin=110), failed(140)),
