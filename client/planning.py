@@ -1,7 +1,10 @@
 """What a job would do and cost, before it does. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
+from contract.events import Saved
 from contract.job import Job
 from contract.prices import Prices, rates_of
 from contract.units import duration_of
@@ -21,6 +24,9 @@ class Plan:
     write_mb_per_second: float
     checkpoint_gb: float | None
     save_seconds: float | None
+    """Until it is on disk; training goes on meanwhile."""
+    stall_seconds: float | None
+    """What training stands still for; known only from an earlier run."""
     cadence: str
     loss: str
     instance_usd_per_hour: float | None
@@ -30,11 +36,15 @@ class Plan:
     most_because: str
 
 
-def plan_of(job: Job, prices: Prices, *, parameters: float | None = None) -> Plan:
+def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves: Sequence[Saved] = ()) -> Plan:
+    """`saves`: those of an earlier run of this job, which know better than any estimate."""
     rates = rates_of(job, prices)
     write = _write_mb_per_second(job)
-    checkpoint_gb = parameters * _BYTES_PER_PARAMETER / 1e9 if parameters else None
+    size_bytes = parameters * _BYTES_PER_PARAMETER if parameters else _middle([save.bytes for save in saves])
+    checkpoint_gb = size_bytes / 1e9 if size_bytes else None
     save_seconds = checkpoint_gb * 1000 / write if checkpoint_gb else None
+    if saves and not parameters:
+        save_seconds = _middle([save.durable_seconds for save in saves])
     every_seconds = job.checkpoint.every_seconds
     most_usd, because = _most(job, rates.instance_usd_per_hour, rates.file_system_usd_per_hour)
     return Plan(
@@ -43,6 +53,7 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None) -> Pla
         write_mb_per_second=write,
         checkpoint_gb=checkpoint_gb,
         save_seconds=save_seconds,
+        stall_seconds=_middle([save.stall_seconds for save in saves]),
         cadence=job.checkpoint.every if every_seconds is None else duration_of(every_seconds),
         loss=f"up to {job.checkpoint.every} of training, and a minute or two until a save is proven in S3",
         instance_usd_per_hour=rates.instance_usd_per_hour,
@@ -58,6 +69,10 @@ def _write_mb_per_second(job: Job) -> float:
     if job.scratch.type == "PERSISTENT_2":
         per_tib = job.scratch.throughput or _PERSISTENT_2_DEFAULT
     return per_tib * job.scratch.size_gib / _GIB_IN_A_TIB
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
 
 
 def _most(job: Job, instance: float | None, file_system: float | None) -> tuple[float | None, str]:

@@ -1,7 +1,7 @@
 """Before anything is spent: a job file is written, checked and planned."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
@@ -9,7 +9,12 @@ from client import deployment, jobfile
 from client.cli import voice
 from client.cli.outcome import Exit, Refused
 from client.planning import Plan, plan_of
+from client.progress import seconds_text
 from contract import schema
+from contract.events import Saved
+
+if TYPE_CHECKING:
+    from client.cli.cloud import Cloud
 
 _TEMPLATE = Path(__file__).parent / "job.template.jsonc"
 
@@ -54,7 +59,13 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
         show_faults(file, faults)
         return Exit.JOB_REFUSED
     connected = cloud.connect(deployment_name)
-    made = plan_of(read.job(), deployment.prices(connected.clients, connected.deployment), parameters=parameters)
+    job = read.job()
+    made = plan_of(
+        job,
+        deployment.prices(connected.clients, connected.deployment),
+        parameters=parameters,
+        saves=_saves_of_the_last_run(connected, job.name),
+    )
     if as_json:
         voice.answer(vars(made))
     else:
@@ -62,18 +73,23 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
     return Exit.OK
 
 
+def _saves_of_the_last_run(connected: "Cloud", job: str) -> list[Saved]:
+    try:
+        run = connected.run(job)
+    except Refused:
+        return []
+    return [event for event in run.look().events if isinstance(event, Saved)]
+
+
 def _show(plan: Plan, file: Path) -> None:
+    size = "unknown; say --parameters 7e9" if plan.checkpoint_gb is None else f"{plan.checkpoint_gb:,.3g} GB"
+    on_disk = "unknown" if plan.save_seconds is None else f"{seconds_text(plan.save_seconds)}, while training goes on"
     rows: list[tuple[str, Any]] = [
         ("file system", f"{plan.file_system_gib} GiB {plan.file_system_type}"),
         ("  writes at", f"{plan.write_mb_per_second:,.0f} MB/s in all"),
-        (
-            "one checkpoint",
-            "unknown; say --parameters 7e9" if plan.checkpoint_gb is None else f"{plan.checkpoint_gb:,.1f} GB",
-        ),
-        (
-            "  on disk after",
-            "unknown" if plan.save_seconds is None else f"{plan.save_seconds:,.0f} s, while training goes on",
-        ),
+        ("one checkpoint", size),
+        ("  on disk after", on_disk),
+        ("  training waits", "no earlier run says" if plan.stall_seconds is None else seconds_text(plan.stall_seconds)),
         ("saved every", plan.cadence),
         ("a lost server costs", plan.loss),
         ("an hour costs", f"{voice.usd(plan.usd_per_hour)}"),

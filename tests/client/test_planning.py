@@ -8,6 +8,7 @@ from client.planning import plan_of
 from contract.faults import parse_job
 from contract.job import Job
 from contract.prices import Prices
+from tests.client.looks import saved
 
 PRICES = Prices(instance_hour=4.0, scratch_gib_month=0.146)
 
@@ -22,6 +23,12 @@ def test_a_save_takes_as_long_as_the_file_system_writes_it() -> None:
     assert plan.write_mb_per_second == approx(234, abs=1)
     assert plan.checkpoint_gb == approx(12)
     assert plan.save_seconds == approx(12_000 / 234, rel=0.01)
+
+
+def test_what_an_earlier_run_measured_counts_more_than_an_estimate() -> None:
+    saves = [saved(10, seconds=1, stall_seconds=stall) for stall in (0.01, 0.02, 0.9)]
+    plan = plan_of(job(), PRICES, saves=saves)
+    assert (plan.checkpoint_gb, plan.save_seconds, plan.stall_seconds) == approx((0.001234567, 0.2, 0.02))
 
 
 def test_the_most_that_it_can_cost_is_every_attempt_up_to_its_limit() -> None:

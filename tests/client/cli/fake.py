@@ -1,0 +1,106 @@
+"""An account with as much of AWS as the verbs ask: executions, plans in S3, file systems."""
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from client.cli.cloud import Cloud
+from client.deployment import Deployment
+from contract import tags
+from contract.faults import parse_job
+from contract.paths import RunPrefix
+from contract.plan import RunPlan
+from contract.run import run_id
+
+MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:belay-train"
+DEPLOYED = Deployment(MACHINE, "bucket", "trainer-log")
+
+
+def refused(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": code}}, "Asked")
+
+
+class Aws:
+    def __init__(self) -> None:
+        self.runs: list[dict[str, Any]] = []
+        self.forgotten: set[str] = set()
+        self.objects: dict[str, bytes] = {}
+        self.disks: list[dict[str, Any]] = []
+        self.started: list[tuple[str, Any]] = []
+
+    @property
+    def cloud(self) -> Cloud:
+        return Cloud(lambda _service: self, DEPLOYED)
+
+    def run(self, job: dict[str, Any], *, at: datetime, status: str = "SUCCEEDED") -> str:
+        """An execution with its plan in S3; the run's id."""
+        arn = f"{MACHINE.replace('stateMachine', 'execution')}:{len(self.runs)}"
+        self.runs.append({"executionArn": arn, "startDate": at, "status": status, "input": json.dumps(job)})
+        run = run_id(arn, at)
+        prefix = RunPrefix(job["name"], run)
+        plan = RunPlan(
+            run=run,
+            execution_arn=arn,
+            started_at=at,
+            bucket="bucket",
+            prefix=prefix.root,
+            job=parse_job(job),
+            resume=None,
+        )
+        self.objects[prefix.plan] = plan.model_dump_json().encode()
+        return run
+
+    def disk(self, job: str, run: str, state: tags.State, **more: str) -> str:
+        id = f"fs-{len(self.disks)}"
+        told = {tags.DEPLOYMENT: "belay", tags.JOB: job, tags.RUN: run, tags.STATE: state, **more}
+        labels = [{"Key": key, "Value": value} for key, value in told.items()]
+        self.disks.append({"FileSystemId": id, "StorageCapacity": 1200, "Tags": labels})
+        return id
+
+    # ---- what boto3 calls
+
+    def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
+        for run in self.runs:
+            if run["executionArn"] == executionArn and executionArn not in self.forgotten:
+                return run
+        raise refused("ExecutionDoesNotExist")
+
+    def start_execution(self, *, stateMachineArn: str, input: str) -> dict[str, Any]:
+        self.started.append((stateMachineArn, json.loads(input)))
+        return {"executionArn": f"{stateMachineArn}:started"}
+
+    def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
+        if Key not in self.objects:
+            raise refused("NoSuchKey")
+        return {"Body": io.BytesIO(self.objects[Key])}
+
+    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:
+        prices = json.dumps({"instance_hour": 0.8, "scratch_gib_month": 0.146})
+        return {"Environment": {"Variables": {"BELAY_PRICES": prices}}}
+
+    def get_paginator(self, operation: str) -> "_Pages":
+        return _Pages(self, operation)
+
+
+class _Pages:
+    def __init__(self, aws: Aws, operation: str) -> None:
+        self._aws, self._operation = aws, operation
+
+    def paginate(self, **asked: Any) -> Iterator[dict[str, Any]]:
+        aws = self._aws
+        match self._operation:
+            case "list_executions":
+                known = [run for run in aws.runs if run["executionArn"] not in aws.forgotten]
+                yield {"executions": known[::-1]}
+            case "describe_file_systems":
+                yield {"FileSystems": aws.disks}
+            case "list_objects_v2":
+                keys = [key[len(asked["Prefix"]) :] for key in aws.objects if key.startswith(asked["Prefix"])]
+                folders = sorted({f"{asked['Prefix']}{key.split('/')[0]}/" for key in keys if "/" in key})
+                yield {"CommonPrefixes": [{"Prefix": folder} for folder in folders]}
+            case other:
+                raise AssertionError(f"nobody should ask {other}")

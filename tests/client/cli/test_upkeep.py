@@ -1,0 +1,66 @@
+"""What costs money without a run is named, and only that is ever torn down."""
+
+import json
+from typing import Any
+
+import pytest
+
+from client.cli import upkeep
+from client.cli.outcome import Exit
+from contract import tags
+from contract.tags import State
+from tests.client.cli.fake import Aws
+from tests.client.cli.test_finding import JOB
+from tests.client.looks import at
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    aws = Aws()
+    monkeypatch.setattr(upkeep, "connect", lambda _name: aws.cloud)
+    return aws
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    document: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_a_kept_file_system_is_a_finding_with_its_reason_and_its_price(
+    aws: Aws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = aws.run(JOB, at=at(0))
+    aws.disk("digits", run, State.KEPT, **{tags.KEPT_WHY: "not in S3", tags.KEPT_SINCE: "2026-11-21"})
+    aws.disk("digits", run, State.IN_USE)
+
+    assert upkeep.kept(deployment_name="belay", as_json=True) is Exit.FINDINGS
+    [one] = said(capsys)
+    assert (one["file_system"], one["why"]) == ("fs-0", "not in S3")
+    assert one["usd_per_day"] == pytest.approx(1200 * 0.146 / 730 * 24)
+
+
+def test_a_dry_sweep_names_orphans_and_starts_nothing(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+    aws.disk("digits", aws.run(JOB, at=at(0), status="RUNNING"), State.IN_USE)
+    orphan = aws.disk("digits", aws.run(JOB, at=at(1), status="FAILED"), State.IN_USE)
+
+    assert upkeep.sweep(dry_run=True, deployment_name="belay", as_json=True) is Exit.FINDINGS
+    assert [one["file_system"] for one in said(capsys) if one["ended"]] == [orphan]
+    assert aws.started == []
+
+
+def test_a_sweep_tears_down_what_has_no_living_run_and_leaves_the_rest(aws: Aws) -> None:
+    aws.disk("digits", aws.run(JOB, at=at(0), status="RUNNING"), State.IN_USE)
+    aws.disk("digits", aws.run(JOB, at=at(1), status="FAILED"), State.IN_USE)
+    aws.disk("digits", aws.run(JOB, at=at(2)), State.KEPT)
+    aws.forgotten.add(aws.runs[2]["executionArn"])
+    aws.disk("digits", "20261121t024455z-00000000", State.IN_USE)  # Without its plan nobody knows whose it is.
+
+    upkeep.sweep(dry_run=False, deployment_name="belay", as_json=False)
+    told = [document["execution_arn"] for machine, document in aws.started if machine.endswith(":belay-teardown")]
+    assert told == [aws.runs[1]["executionArn"], aws.runs[2]["executionArn"]]
+
+
+def test_file_systems_of_others_are_none_of_its_business(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+    aws.disk("digits", aws.run(JOB, at=at(0)), State.KEPT, **{tags.DEPLOYMENT: "another"})
+    assert upkeep.sweep(dry_run=True, deployment_name="belay", as_json=True) is Exit.OK
+    assert said(capsys) == []

@@ -1,0 +1,95 @@
+"""Who watches a run sees its end, through lost connections, and hurts it in no way by leaving."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from client.cli import runs
+from client.cli.outcome import Exit
+from client.progress import Look
+from contract.certificate import Certificate, FileSystemEnd
+from contract.paths import RunPrefix
+from contract.verdict import Durability, Training, Verdict
+from tests.client.cli.fake import refused
+from tests.client.looks import RUN, START, at
+
+VERDICT = Verdict(
+    training=Training.STOPPED, durability=Durability.VERIFIED, reason="r", last_verified_step=40, where="s3://b/"
+)
+CERTIFICATE = Certificate(
+    run=RUN,
+    job="digits",
+    execution_arn="arn",
+    started_at=START,
+    certified_at=at(9),
+    verdict=VERDICT,
+    sentence=VERDICT.sentence,
+    checkpoints=[],
+    file_system=FileSystemEnd(id="fs-1", fate="deleted"),
+)
+
+
+class Watched:
+    """A run whose looks come as they are listed; its certificate is there after the last."""
+
+    execution_arn, prefix, started_at = "arn", RunPrefix("digits", RUN), START
+
+    def __init__(self, *looks: Any) -> None:
+        self.looks = list(looks)
+
+    def look(self) -> Look:
+        next_one = self.looks.pop(0)
+        if isinstance(next_one, BaseException):
+            raise next_one
+        assert isinstance(next_one, Look)
+        return next_one
+
+    def plan(self) -> Any:
+        class Plan:
+            rates = None
+
+        return Plan()
+
+    def certificate(self) -> Certificate | None:
+        return None if self.looks else CERTIFICATE
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("client.cli.runs.time.sleep", lambda _seconds: None)
+
+
+def watch(*looks: Any) -> Exit:
+    return runs._watch(Watched(*looks))  # type: ignore[arg-type]
+
+
+LOST = EndpointConnectionError(endpoint_url="https://states")
+
+
+def test_a_lost_connection_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert watch(Look("RUNNING"), LOST, refused("ThrottlingException"), Look("ABORTED")) is Exit.NOT_TRAINED
+    assert "verified in" in capsys.readouterr().out
+
+
+def test_a_stopped_run_is_watched_until_its_certificate_is_there() -> None:
+    watched = Watched(Look("ABORTED"), Look("ABORTED"), Look("ABORTED"))
+    assert runs._watch(watched) is Exit.NOT_TRAINED  # type: ignore[arg-type]
+    assert watched.looks == []
+
+
+def test_a_refusal_is_not_waited_for() -> None:
+    with pytest.raises(Exception, match="AccessDenied"):
+        watch(Look("RUNNING"), refused("AccessDenied"), Look("SUCCEEDED"))
+
+
+def test_a_connection_that_stays_lost_is_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 100))
+    monkeypatch.setattr("client.cli.runs.time.monotonic", lambda: float(next(clock)))
+    with pytest.raises(EndpointConnectionError):
+        watch(*[LOST] * 50)
+
+
+def test_ctrl_c_leaves_the_run_alone_and_says_how_to_come_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert watch(Look("RUNNING"), KeyboardInterrupt()) is Exit.INTERRUPTED
+    assert f"belay watch {RUN}" in capsys.readouterr().out
