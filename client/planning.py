@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from contract.events import Saved
-from contract.job import Job
+from contract.job import Checkpoint, Job
 from contract.prices import Prices, rates_of
 from contract.units import duration_of
 
@@ -45,7 +45,6 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves:
     save_seconds = checkpoint_gb * 1000 / write if checkpoint_gb else None
     if saves and not parameters:
         save_seconds = _middle([save.durable_seconds for save in saves])
-    every_seconds = job.checkpoint.every_seconds
     most_usd, because = _most(job, rates.instance_usd_per_hour, rates.file_system_usd_per_hour)
     return Plan(
         file_system_gib=job.scratch.size_gib,
@@ -54,14 +53,28 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves:
         checkpoint_gb=checkpoint_gb,
         save_seconds=save_seconds,
         stall_seconds=_middle([save.stall_seconds for save in saves]),
-        cadence=job.checkpoint.every if every_seconds is None else duration_of(every_seconds),
-        loss=f"up to {job.checkpoint.every} of training, and a minute or two until a save is proven in S3",
+        cadence=_cadence(job.checkpoint),
+        loss=_loss(job.checkpoint),
         instance_usd_per_hour=rates.instance_usd_per_hour,
         file_system_usd_per_hour=rates.file_system_usd_per_hour,
         usd_per_hour=rates.usd_per_hour,
         most_usd=most_usd,
         most_because=because,
     )
+
+
+def _cadence(checkpoint: Checkpoint) -> str:
+    if checkpoint.every_seconds is not None:
+        return duration_of(checkpoint.every_seconds)
+    return checkpoint.every or f"as often as max_loss ({checkpoint.max_loss}) needs"
+
+
+def _loss(checkpoint: Checkpoint) -> str:
+    if checkpoint.max_loss is not None:
+        return (
+            f"at most {checkpoint.max_loss} of training, proof in S3 included; the run says so if that cannot be kept"
+        )
+    return f"up to {_cadence(checkpoint)} of training, and a minute or two until a save is proven in S3"
 
 
 def _write_mb_per_second(job: Job) -> float:

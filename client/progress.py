@@ -10,6 +10,7 @@ from contract.events import (
     Evaluated,
     Failed,
     Finished,
+    MaxLossNotKept,
     NotSaved,
     PassedOver,
     Resumed,
@@ -107,6 +108,9 @@ def sentence(event: AnyEvent) -> str | None:
             return f"stopped after step {event.step}: {stands}, {event.lost_steps} steps lost"
         case NotSaved():
             return f"could not save step {event.step}: {event.reason}"
+        case MaxLossNotKept():
+            more = f"{event.at_risk_seconds:.0f} s of work and not at most {event.work_seconds:.0f} s"
+            return f"max_loss is not kept: a failure may cost {more}: {event.reason}"
         case Finished():
             return f"finished at step {event.step}"
         case Failed():

@@ -106,6 +106,16 @@ class NotSaved(Event):
     reason: str
 
 
+class MaxLossNotKept(Event):
+    """A failure may cost more work than the job allows; said once, with what was measured."""
+
+    kind: Literal["max_loss_not_kept"] = "max_loss_not_kept"
+    step: int
+    work_seconds: float
+    at_risk_seconds: float
+    reason: str
+
+
 class Finished(Event):
     kind: Literal["finished"] = "finished"
     step: int
@@ -150,6 +160,7 @@ AnyEvent = Annotated[
     | Stopping
     | Stopped
     | NotSaved
+    | MaxLossNotKept
     | Finished
     | Failed
     | Exported

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from contract.losses import Loss, loss_of
 from contract.units import Mib, Seconds, seconds_of
 
 # A name becomes part of S3 prefixes, tags and metrics, so it can hold nothing that means something there.
@@ -12,6 +13,7 @@ NAME = r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?"
 _PREFIX = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._=-]*/)+")
 _BUCKET_AND_PREFIX = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/(.*)", re.DOTALL)
 _EVERY_STEPS = re.compile(r"([1-9][0-9]{0,8}) steps?")
+_EVERY_SECONDS = 600
 _RESUME = re.compile(r"[0-9]{8}t[0-9]{6}z-[0-9a-f]{8}/checkpoint-(?:0|[1-9][0-9]{0,11})")
 _TAG_TEXT = re.compile(r"[\w .:/=+@-]*")
 
@@ -175,22 +177,60 @@ class Scratch(Part):
 class Checkpoint(Part):
     """When to save, and how many checkpoints stay on the file system. What reached S3 stays there."""
 
-    every: str = Field(default="10m", description="'200 steps', or a time such as '10m'.")
+    every: str | None = Field(
+        default=None, description="'200 steps', or a time such as '10m'. Left out: 10m, or as max_loss needs it."
+    )
     keep: int = Field(default=3, ge=1, le=1000)
+    max_loss: str | None = Field(
+        default=None,
+        description="The most work that a failure may cost, a lost file system included: a time ('30m'), or what it"
+        " costs ('$5'). Saves and exports follow from it.",
+    )
+    failures_per_day: float | None = Field(
+        default=None,
+        gt=0,
+        le=1000,
+        allow_inf_nan=False,
+        description="How many are to be expected; saves are then as often as is cheapest, or as max_loss needs them.",
+    )
 
     @property
     def every_steps(self) -> int | None:
-        match = _EVERY_STEPS.fullmatch(self.every)
+        match = _EVERY_STEPS.fullmatch(self.every) if self.every else None
         return int(match[1]) if match else None
 
     @property
     def every_seconds(self) -> int | None:
+        if self.every is None:
+            return _EVERY_SECONDS if self.max_loss is None else None
         return None if self.every_steps else seconds_of(self.every)
+
+    @property
+    def loss(self) -> Loss | None:
+        return None if self.max_loss is None else loss_of(self.max_loss)
+
+    @field_validator("max_loss")
+    @classmethod
+    def _is_a_loss(cls, max_loss: str | None) -> str | None:
+        if max_loss is not None:
+            loss_of(max_loss)
+        return max_loss
+
+    @model_validator(mode="after")
+    def _every_and_max_loss_agree(self) -> Self:
+        if self.failures_per_day is not None and self.max_loss is None:
+            raise ValueError("'failures_per_day' goes with 'max_loss'; give one, as in '30m'")
+        if self.loss and self.loss.seconds and self.every_seconds and self.every_seconds >= self.loss.seconds:
+            raise ValueError(
+                f"saves every {self.every!r} risk more than max_loss allows ({self.max_loss!r}); leave 'every' out,"
+                " and saves are as often as it takes"
+            )
+        return self
 
     @field_validator("every")
     @classmethod
-    def _is_steps_or_a_time(cls, every: str) -> str:
-        if _EVERY_STEPS.fullmatch(every):
+    def _is_steps_or_a_time(cls, every: str | None) -> str | None:
+        if every is None or _EVERY_STEPS.fullmatch(every):
             return every
         try:
             positive = seconds_of(every) > 0

@@ -16,6 +16,8 @@ class Proof(StrEnum):
 class LedgerEntry(BaseModel):
     step: int
     written_at: datetime | None = None
+    asked_at: datetime | None = None
+    """When an export of it was first begun."""
     exported_at: datetime | None = None
     verified_at: datetime | None = None
     proof: Proof | None = None

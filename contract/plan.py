@@ -31,3 +31,5 @@ class RunPlan(BaseModel):
     rates: Rates | None = None
     spend_until: datetime | None = None
     """When the budget leaves only what saving and exporting take."""
+    max_loss_seconds: float | None = None
+    """The most work that a failure may cost."""

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from pydantic import BaseModel, ConfigDict, Field
 
 from contract.job import Job
+from contract.losses import LossUnusable
 
 _HOURS_IN_A_MONTH = 730
 # Once training is told to stop: it saves, the instance leaves, then the file system stays for the last export.
@@ -76,6 +77,20 @@ def spend_until(job: Job, rates: Rates, started_at: datetime) -> datetime | None
             f" at {rates.usd_per_hour:.2f} USD an hour"
         )
     return started_at + timedelta(hours=(budget - reserved) / rates.usd_per_hour)
+
+
+def max_loss_seconds(job: Job, rates: Rates) -> float | None:
+    """The work that a failure may cost, in time; LossUnusable if it cannot be said or kept."""
+    checkpoint, loss = job.checkpoint, job.checkpoint.loss
+    if loss is None:
+        return None
+    seconds = loss.in_seconds(rates.usd_per_hour)
+    if checkpoint.every_seconds and checkpoint.every_seconds >= seconds:
+        raise LossUnusable(
+            f"that is {seconds:.0f} s of work, and saves every {checkpoint.every!r} risk more; leave 'every' out,"
+            " and saves are as often as it takes"
+        )
+    return seconds
 
 
 def _hours(time: timedelta) -> float:

@@ -8,9 +8,10 @@ from pydantic import BaseModel
 
 from contract.faults import JobRefused, parse_job
 from contract.job import Job
+from contract.losses import LossUnusable
 from contract.paths import RunPrefix
 from contract.plan import ResumeFrom, RunPlan
-from contract.prices import BudgetUnusable, Prices, Rates, rates_of, spend_until
+from contract.prices import BudgetUnusable, Prices, Rates, max_loss_seconds, rates_of, spend_until
 from contract.run import execution_digest, run_id
 from lambdas.sense import datasets, requests, resuming
 from lambdas.sense.bucket import Bucket
@@ -68,7 +69,7 @@ def _plan(bucket: Bucket, request: Request, job: Job, run: str, settings: Settin
         if before:
             return before
         rates = rates_of(job, Prices.model_validate_json(settings.prices))
-        until, resume = _check(bucket, request, job, run, rates, settings.foreign_buckets)
+        until, resume, loss = _check(bucket, request, job, run, rates, settings.foreign_buckets)
         plan = RunPlan(
             run=run,
             execution_arn=request.execution_arn,
@@ -79,6 +80,7 @@ def _plan(bucket: Bucket, request: Request, job: Job, run: str, settings: Settin
             resume=resume,
             rates=rates,
             spend_until=until,
+            max_loss_seconds=loss,
         )
         return plan.model_dump_json(indent=1).encode()
 
@@ -87,18 +89,22 @@ def _plan(bucket: Bucket, request: Request, job: Job, run: str, settings: Settin
 
 def _check(
     bucket: Bucket, request: Request, job: Job, run: str, rates: Rates, foreign_buckets: frozenset[str]
-) -> tuple[datetime | None, ResumeFrom | None]:
-    """Until when money may be spent, and what is resumed from."""
-    until, resume = None, None
+) -> tuple[datetime | None, ResumeFrom | None, float | None]:
+    """Until when money may be spent, what is resumed from, and how much work may be lost."""
+    until, resume, loss = None, None, None
     faults = datasets.faults_of(job.dataset, bucket, foreign_buckets)
     try:
         until = spend_until(job, rates, request.started_at)
     except BudgetUnusable as fault:
         faults.append(f"limits.budget_usd: {fault}")
     try:
+        loss = max_loss_seconds(job, rates)
+    except LossUnusable as fault:
+        faults.append(f"checkpoint.max_loss: {fault}")
+    try:
         resume = resuming.choose(bucket, job, run)
     except JobRefused as refused:
         faults += refused.faults
     if faults:
         raise JobRefused(faults)
-    return until, resume
+    return until, resume, loss

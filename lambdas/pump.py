@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from contract import tags
 from contract.ledger import Ledger
 from contract.paths import EXPORTED_CHECKPOINTS, RunPrefix
+from contract.plan import RunPlan
 from lambdas.sense import bookkeeping, clock, pumping, scratch, verification, witness
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.clients import client
@@ -64,12 +65,18 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
         due = pumping.due(told.standing, ledger)
 
     running = bool(due) and scratch.export_running(client("fsx"), file_system.id)
-    decision = pumping.decide(file_system.id, due, task_running=running, now=now)
+    max_loss_seconds = _max_loss_seconds(bucket, prefix)
+    rests = max_loss_seconds is not None and pumping.may_rest(ledger, max_loss_seconds=max_loss_seconds, now=now)
+    decision = pumping.decide(file_system.id, due, task_running=running, now=now, rests=rests)
     task_id = None
     if decision.action is Action.EXPORT and decision.token:
         task_id = scratch.start_export(
             client("fsx"), file_system.id, paths=[EXPORTED_CHECKPOINTS], token=decision.token
         )
+    if task_id:
+        bookkeeping.note_export(bucket, prefix, due, now)
+    if max_loss_seconds is not None:
+        _measure_risk(ledger, max_loss_seconds, now)
     metrics.add_metric(name="OldestUnverifiedSeconds", unit=MetricUnit.Seconds, value=pumping.oldest_seconds(due, now))
     answer = {
         "id": file_system.id,
@@ -81,6 +88,21 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
     }
     logger.info("pumped", extra=answer)
     return answer
+
+
+def _max_loss_seconds(bucket: Bucket, prefix: RunPrefix) -> float | None:
+    plan = bucket.read(prefix.plan)
+    return RunPlan.model_validate_json(plan.body).max_loss_seconds if plan else None
+
+
+def _measure_risk(ledger: Ledger, max_loss_seconds: float, now: datetime) -> None:
+    since = pumping.safe_until(ledger)
+    if since is None:
+        return
+    seconds = (now - since).total_seconds()
+    metrics.add_metric(name="WorkAtRiskSeconds", unit=MetricUnit.Seconds, value=seconds)
+    if seconds > max_loss_seconds:
+        logger.warning("more is at risk than max_loss allows", extra={"at_risk": seconds, "max_loss": max_loss_seconds})
 
 
 def _measure_lag(before: Ledger, after: Ledger) -> None:

@@ -12,6 +12,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from contract.certificate import AskedBy
+from contract.losses import PUMP_EVERY
 
 
 class Pump(Construct):
@@ -24,7 +25,7 @@ class Pump(Construct):
         events.Rule(
             self,
             "EachMinute",
-            schedule=events.Schedule.rate(Duration.minutes(1)),
+            schedule=events.Schedule.rate(Duration.seconds(PUMP_EVERY.total_seconds())),
             targets=[targets.LambdaFunction(function, retry_attempts=0)],
         )
 

@@ -46,6 +46,28 @@ def merged(
     return Ledger(run=ledger.run, entries=[entries[step] for step in sorted(entries)])
 
 
+def note_export(bucket: Bucket, prefix: RunPrefix, saves: Mapping[int, Saved], now: datetime) -> None:
+    """An export of these saves was begun. How long one takes until it is proven is counted from its first."""
+
+    def change(before: bytes | None) -> bytes:
+        ledger = Ledger.model_validate_json(before) if before else Ledger(run=prefix.run)
+        return _asked(ledger, saves, now).model_dump_json(indent=1).encode()
+
+    bucket.update(prefix.ledger, change)
+
+
+def _asked(ledger: Ledger, saves: Mapping[int, Saved], now: datetime) -> Ledger:
+    entries = [
+        entry.model_copy(update={"asked_at": now})
+        if entry.step in saves
+        and entry.asked_at is None
+        and entry.manifest_crc64nvme == saves[entry.step].manifest_crc64nvme
+        else entry
+        for entry in ledger.entries
+    ]
+    return Ledger(run=ledger.run, entries=entries)
+
+
 def is_verified(ledger: Ledger, step: int, save: Saved) -> bool:
     """Of this very save: an earlier one of the same step proves nothing about it."""
     return any(
@@ -62,6 +84,7 @@ def _entry(before: LedgerEntry | None, finding: Finding, save: Saved | None, now
     return LedgerEntry(
         step=finding.step,
         written_at=finding.written_at or (save.at if save else None),
+        asked_at=same.asked_at if same else None,
         exported_at=finding.exported_at if finding.is_whole else None,
         verified_at=now if finding.is_whole else None,
         proof=finding.proof if finding.is_whole else None,

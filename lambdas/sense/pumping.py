@@ -3,12 +3,17 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from contract.events import Saved
 from contract.ledger import Ledger
+from contract.losses import PUMP_EVERY
 from lambdas.sense import bookkeeping
+
+_LAST_FEW = 5
+# Exports are not all alike.
+_PLANNED = 0.9
 
 
 class Action(StrEnum):
@@ -28,9 +33,30 @@ def due(standing: Mapping[int, Saved], ledger: Ledger) -> dict[int, Saved]:
     return {step: save for step, save in standing.items() if not bookkeeping.is_verified(ledger, step, save)}
 
 
-def decide(file_system_id: str, still_due: Mapping[int, Saved], *, task_running: bool, now: datetime) -> Decision:
+def safe_until(ledger: Ledger) -> datetime | None:
+    """What was trained before this is proven to be in S3."""
+    return max((entry.written_at for entry in ledger.entries if entry.verified_at and entry.written_at), default=None)
+
+
+def may_rest(ledger: Ledger, *, max_loss_seconds: float, now: datetime) -> bool:
+    """If an export that begins in the next round is proven before more than the allowed loss would be at risk.
+
+    Saves may come more often than S3 must have them. Until one is proven, nothing is known of how long that takes.
+    """
+    proven = [entry for entry in ledger.entries if entry.asked_at and entry.verified_at]
+    seconds = [(one.verified_at - one.asked_at).total_seconds() for one in proven if one.verified_at and one.asked_at]
+    since = safe_until(ledger)
+    if since is None or not seconds:
+        return False
+    proven_at = now + PUMP_EVERY + timedelta(seconds=max(seconds[-_LAST_FEW:]))
+    return proven_at <= since + timedelta(seconds=_PLANNED * max_loss_seconds)
+
+
+def decide(
+    file_system_id: str, still_due: Mapping[int, Saved], *, task_running: bool, now: datetime, rests: bool = False
+) -> Decision:
     """One task at a time; a task takes all that is due, however much that has become."""
-    if not still_due:
+    if not still_due or (rests and not task_running):
         return Decision(Action.REST)
     if task_running:
         return Decision(Action.WAIT)

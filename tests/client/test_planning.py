@@ -44,3 +44,11 @@ def test_a_budget_is_the_most() -> None:
 
 def test_without_a_price_the_most_is_not_guessed() -> None:
     assert plan_of(job(), Prices()).most_usd is None
+
+
+def test_what_may_be_lost_is_said_as_the_job_says_it() -> None:
+    assert plan_of(job(checkpoint={}), PRICES).loss.startswith("up to 10m of training")
+    assert plan_of(job(checkpoint={"every": "200 steps"}), PRICES).loss.startswith("up to 200 steps of training")
+    bounded = plan_of(job(checkpoint={"max_loss": "$5"}), PRICES)
+    assert bounded.cadence == "as often as max_loss ($5) needs"
+    assert bounded.loss.startswith("at most $5 of training")

@@ -55,6 +55,20 @@ def test_a_budget_without_prices_is_refused_with_the_other_faults(world: World) 
     assert len(faults) == 2
 
 
+def test_a_loss_in_dollars_becomes_the_time_that_they_pay_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BELAY_PRICES", '{"instance_hour": 1.0}')
+    _accept(world, checkpoint={"max_loss": "$5"})
+    plan = RunPlan.model_validate_json(world.body(PREFIX.plan))
+    assert plan.rates is not None and plan.rates.usd_per_hour is not None
+    assert plan.max_loss_seconds == pytest.approx(5 / plan.rates.usd_per_hour * 3600)
+
+
+def test_a_loss_in_dollars_without_prices_is_refused_with_the_other_faults(world: World) -> None:
+    faults = _faults(world, checkpoint={"max_loss": "$5"}, resume="20260101t000000z-00000000/checkpoint-1")
+    assert faults[0].startswith("checkpoint.max_loss: this deployment does not know its prices")
+    assert len(faults) == 2
+
+
 # ---- what comes out
 
 

@@ -1,14 +1,18 @@
+import itertools
 import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from contract.faults import parse_job
+from contract.plan import RunPlan
 from contract.run import run_id
 from lambdas import pump
+from lambdas.sense import telemetry
 from lambdas.sense.exceptions import PumpFailed
 from tests.lambdas.fake import Refused
-from tests.lambdas.world import ARN, FILE_SYSTEM, NOW, PREFIX, RUN, STARTED_AT, World
+from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, World
 
 OTHER = "fs-00000000000000001"
 
@@ -182,6 +186,67 @@ def test_lag_is_measured_from_commit_to_proof_and_only_once(
 
     _pump(training)
     assert _metric(capsys.readouterr().out, "ExportLagSeconds") == []
+
+
+def _plan(world: World, *, max_loss_seconds: float | None) -> None:
+    plan = RunPlan(
+        run=RUN,
+        execution_arn=ARN,
+        started_at=STARTED_AT,
+        bucket=BUCKET,
+        prefix=PREFIX.root,
+        job=parse_job(JOB_FILE),
+        resume=None,
+        max_loss_seconds=max_loss_seconds,
+    )
+    world.put(PREFIX.plan, plan.model_dump_json())
+
+
+def test_with_a_loss_allowed_it_exports_only_as_often_as_that_needs_whatever_is_saved_between(
+    training: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _plan(training, max_loss_seconds=20 * 60)
+    exports: list[int] = []
+    most_at_risk = 0.0
+    # A save each minute; each export is whole in S3 two minutes after it began.
+    for minute in range(2, 62):
+        training.now = training.at(minute + 0.5)
+        training.save(minute, minute=minute)
+        if training.fsx.tasks and training.fsx.tasks[-1]["Lifecycle"] == "EXECUTING" and minute >= exports[-1] + 2:
+            training.export(exports[-1], minute=exports[-1])
+            training.fsx.tasks[-1]["Lifecycle"] = "SUCCEEDED"
+        (answer,) = _pump(training)
+        if answer["action"] == "export":
+            exports.append(minute)
+        most_at_risk = max([most_at_risk, *_metric(capsys.readouterr().out, "WorkAtRiskSeconds")])
+    # 0.9 * 20 minutes, less the two that an export takes and the round until the next chance.
+    assert [later - earlier for earlier, later in itertools.pairwise(exports[1:])] == [15, 15]
+    assert 15 * 60 < most_at_risk <= 20 * 60
+
+
+def test_without_one_it_exports_each_minute(training: World) -> None:
+    _plan(training, max_loss_seconds=None)
+    training.save(10, minute=50)
+    _pump(training)
+    training.export(10, minute=50)
+    training.save(20, minute=59)
+    _finish_export(training)
+    assert _pump(training)[0]["action"] == "export"
+
+
+def test_more_at_risk_than_is_allowed_is_a_warning(
+    training: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(telemetry.logger, "warning", lambda text, **_: warned.append(text))
+    _plan(training, max_loss_seconds=601)
+    training.save(10, minute=50)
+    training.export(10, minute=50)
+    _pump(training)
+    assert _metric(capsys.readouterr().out, "WorkAtRiskSeconds") == [pytest.approx(600, abs=1)] and warned == []
+    training.now += timedelta(minutes=1)
+    _pump(training)
+    assert warned == ["more is at risk than max_loss allows"]
 
 
 def test_a_trainer_that_has_not_spoken_yet_is_left_in_peace(world: World) -> None:

@@ -9,6 +9,7 @@ import stallfree
 import contract
 import training
 from contract.job import Job
+from contract.losses import PUMP_EVERY
 from contract.plan import RunPlan
 from training.folders import Folders
 from training.hook.belay_hook.settings import ENVIRONMENT_VARIABLE, HookSettings
@@ -71,6 +72,9 @@ def hook_settings(plan: RunPlan, folders: Folders, *, attempt: int, scratch: Pat
         keep=checkpoint.keep,
         stop_seconds=stop_seconds,
         scratch=scratch,
+        max_loss_seconds=plan.max_loss_seconds,
+        failures_per_hour=(checkpoint.failures_per_day or 0.0) / 24,
+        proof_seconds=PUMP_EVERY.total_seconds(),
     )
 
 

@@ -78,3 +78,35 @@ def test_the_oldest_unproven_save_says_how_much_is_at_risk() -> None:
     due = {10: _save(10, minutes_ago=7), 20: _save(20, minutes_ago=2)}
     assert pumping.oldest_seconds(due, NOW) == 7 * 60
     assert pumping.oldest_seconds({}, NOW) == 0
+
+
+def _proven(step: int, *, written: float, asked: float | None, verified: float) -> LedgerEntry:
+    """In minutes before now."""
+    written_at, verified_at = (NOW - timedelta(minutes=minutes) for minutes in (written, verified))
+    asked_at = None if asked is None else NOW - timedelta(minutes=asked)
+    return LedgerEntry(step=step, written_at=written_at, asked_at=asked_at, verified_at=verified_at)
+
+
+@pytest.mark.parametrize(
+    ("entries", "rests"),
+    [
+        # nothing is proven, or not how long it takes: the sooner the better
+        ([], False),
+        ([_proven(10, written=5, asked=None, verified=1)], False),
+        # 27 of 30 minutes may pass until the next proof; one that begins in a minute takes 4
+        ([_proven(10, written=21, asked=20, verified=16)], True),
+        ([_proven(10, written=23, asked=20, verified=16)], False),
+        # a slower one was seen lately
+        ([_proven(5, written=60, asked=59, verified=51), _proven(10, written=21, asked=20, verified=16)], False),
+        # not the newest save but the newest state that is safe counts
+        ([_proven(5, written=40, asked=39, verified=35), _proven(10, written=10, asked=9, verified=5)], True),
+    ],
+)
+def test_it_rests_while_a_later_export_would_still_be_in_time(entries: list[LedgerEntry], rests: bool) -> None:
+    assert pumping.may_rest(Ledger(run=RUN, entries=entries), max_loss_seconds=1800, now=NOW) is rests
+
+
+def test_resting_begins_nothing_and_a_task_that_runs_is_still_waited_for() -> None:
+    due = {10: _save(10)}
+    assert pumping.decide("fs-1", due, task_running=False, now=NOW, rests=True).action == "rest"
+    assert pumping.decide("fs-1", due, task_running=True, now=NOW, rests=True).action == "wait"

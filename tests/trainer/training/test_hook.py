@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +16,13 @@ import transformers.trainer
 from stallfree.checkpoint.store import Store
 from stallfree.loading.resume import NothingWhole
 from stallfree.saving.saver import SaveFailed
+from training.hook.belay_hook import exports
+from training.hook.belay_hook.exports import Exports
 from training.hook.belay_hook.settings import ENVIRONMENT_VARIABLE, HookSettings
 from training.hook.belay_hook.trainer_callback import BelayCheckpoints
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
-from contract.events import Evaluated, NotSaved, Resumed, Saved, Step, Stopped, parse_event
+from contract.events import Evaluated, MaxLossNotKept, NotSaved, Resumed, Saved, Step, Stopped, parse_event
 
 NUMBERS = [{"input_ids": torch.arange(8) + n, "labels": torch.arange(8) + n} for n in range(16)]
 
@@ -137,6 +140,22 @@ def test_who_is_in_training_can_be_seen_while_it_is(make: Callable[..., Trainer]
     trainer.train()
     assert len(set(seen)) == 1 and seen[0].isdigit()
     assert list((tmp_path / "scratch" / "trainers").iterdir()) == []
+
+
+def test_a_loss_that_cannot_be_kept_is_said_in_the_run_once_and_exports_are_watched_for(
+    make: Callable[..., Trainer], root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = json.loads(os.environ[ENVIRONMENT_VARIABLE])
+    by_loss = {"every_steps": None, "max_loss_seconds": 1.0, "proof_seconds": 3.0}
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, json.dumps({**settings, **by_loss}))
+    monkeypatch.setattr(exports, "exported", lambda files: set(files))
+    monkeypatch.setattr(Exports.__init__, "__kwdefaults__", {"look_every_seconds": 0.01})
+    make().train()
+    (unkept,) = [event for event in events(root) if isinstance(event, MaxLossNotKept)]
+    assert unkept.work_seconds == 1.0 and unkept.at_risk_seconds > 3.0
+    saved = [event.step for event in events(root) if isinstance(event, Saved)]
+    assert saved[0] == 1 and saved[-1] == 5
+    assert not [thread for thread in threading.enumerate() if thread.name == "belay-exports"]
 
 
 def test_stuck_in_a_step_when_it_is_told_to_stop_it_leaves_before_it_would_be_killed_and_says_what_is_lost(

@@ -44,3 +44,26 @@ class EverySeconds(Cadence):
 
     def saved(self) -> None:
         self._last = self._clock()
+
+
+class FirstOf(Cadence):
+    """Due when one of them is; a checkpoint counts for all."""
+
+    def __init__(self, *cadences: Cadence) -> None:
+        self._cadences = cadences
+
+    def is_due(self, step: int) -> bool:
+        # Each is asked at each step: some measure by it.
+        due = [cadence.is_due(step) for cadence in self._cadences]
+        return any(due)
+
+    def saved(self) -> None:
+        for cadence in self._cadences:
+            cadence.saved()
+
+    def heard(self, event: Event) -> None:
+        for cadence in self._cadences:
+            cadence.heard(event)
+
+    def unkept(self) -> MaxLossNotKept | None:
+        return next((unkept for cadence in self._cadences if (unkept := cadence.unkept()) is not None), None)

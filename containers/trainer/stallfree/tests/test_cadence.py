@@ -1,4 +1,6 @@
-from stallfree.cadence import EverySeconds, EverySteps
+from stallfree.cadence import EverySeconds, EverySteps, FirstOf
+from stallfree.events import Saved
+from stallfree.max_loss import MaxLoss
 
 
 def test_every_so_many_steps() -> None:
@@ -20,3 +22,18 @@ def test_every_so_many_seconds_since_the_last_save() -> None:
     assert not cadence.is_due(4)
     now = 230
     assert cadence.is_due(5)
+
+
+def test_the_first_of_several_that_is_due_decides_and_each_is_told_of_every_save() -> None:
+    now = 100.0
+    bounded = MaxLoss(100, clock=lambda: now)
+    both = FirstOf(EverySteps(5), bounded)
+    both.saved()
+    now = 200.0
+    assert both.is_due(1), "of the loss"
+    both.saved()
+    both.heard(Saved(1, "p", 1, 1, stall_seconds=0, durable_seconds=80, manifest_crc64nvme=""))
+    assert not both.is_due(2)
+    unkept = both.unkept()
+    assert unkept is not None and both.unkept() is None
+    assert both.is_due(5), "of the steps"

@@ -26,6 +26,10 @@ class HookSettings:
     stop_seconds: int
     """From SIGTERM until the supervisor kills what is left."""
     scratch: Path
+    max_loss_seconds: float | None = None
+    failures_per_hour: float = 0.0
+    proof_seconds: float = 60.0
+    """What may lie between an export and its proof, and before it."""
 
     @property
     def trainers(self) -> Path:

@@ -1,16 +1,19 @@
 """stallfree's callback with the run's folders and policy, and the run's events."""
 
+import functools
 import logging
 import os
 import time
 from pathlib import Path
 from typing import Any
 
-from stallfree.cadence import Cadence, EverySeconds, EverySteps
+from stallfree.cadence import Cadence, EverySeconds, EverySteps, FirstOf
 from stallfree.callback import Stallfree
-from stallfree.events import Event, NotSaved, PassedOver, Removed, Resumed, Saved, StoppedAt
+from stallfree.events import Event, MaxLossNotKept, NotSaved, PassedOver, Removed, Resumed, Saved, StoppedAt
+from stallfree.max_loss import MaxLoss
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
+from .exports import Exports
 from .lines import EventLines
 from .settings import ENVIRONMENT_VARIABLE, HookSettings
 
@@ -26,15 +29,32 @@ _TOLD: dict[type[Event], tuple[str, tuple[str, ...]]] = {
     PassedOver: ("passed_over", ("path", "reason")),
     Resumed: ("resumed", ("step", "source")),
     NotSaved: ("not_saved", ("step", "reason")),
+    MaxLossNotKept: ("max_loss_not_kept", ("step", "work_seconds", "at_risk_seconds", "reason")),
     StoppedAt: ("stopped", ("step", "saved_step", "lost_steps", "seconds_left")),
 }
 
 
-def _cadence(settings: HookSettings) -> Cadence:
+def _cadence(settings: HookSettings, max_loss: MaxLoss | None) -> Cadence:
+    cadences: list[Cadence] = []
     if settings.every_steps is not None:
-        return EverySteps(settings.every_steps)
-    assert settings.every_seconds is not None, "a job's cadence is in steps or in seconds"
-    return EverySeconds(settings.every_seconds)
+        cadences.append(EverySteps(settings.every_steps))
+    if settings.every_seconds is not None:
+        cadences.append(EverySeconds(settings.every_seconds))
+    if max_loss is not None:
+        cadences.append(max_loss)
+    assert cadences, "a job's cadence is in steps, in seconds, or by max_loss"
+    return cadences[0] if len(cadences) == 1 else FirstOf(*cadences)
+
+
+def _max_loss(settings: HookSettings) -> MaxLoss | None:
+    """Work is safe when it is proven in S3, which takes a round of the pump to begin and another one to prove."""
+    if settings.max_loss_seconds is None:
+        return None
+    return MaxLoss(
+        settings.max_loss_seconds,
+        failures_per_hour=settings.failures_per_hour,
+        beyond_seconds=2 * settings.proof_seconds,
+    )
 
 
 class BelayCheckpoints(Stallfree):
@@ -44,10 +64,11 @@ class BelayCheckpoints(Stallfree):
 
     def __init__(self) -> None:
         settings = HookSettings.from_json(os.environ[ENVIRONMENT_VARIABLE])
+        max_loss = _max_loss(settings)
         super().__init__(
             checkpoints=settings.checkpoints,
             staging=settings.staging,
-            cadence=_cadence(settings),
+            cadence=_cadence(settings, max_loss),
             keep=settings.keep,
             deadline_seconds=settings.stop_seconds,
             resume_from=[settings.resume],
@@ -56,6 +77,9 @@ class BelayCheckpoints(Stallfree):
             sink=self._write,
         )
         self._settings = settings
+        self._exports = (
+            Exports(functools.partial(max_loss.arrived, still_seconds=settings.proof_seconds)) if max_loss else None
+        )
         self._lines = EventLines(run=settings.run, attempt=settings.attempt, job=settings.job, file=settings.events)
 
     def applies_to(self, trial: Any) -> bool:
@@ -78,6 +102,8 @@ class BelayCheckpoints(Stallfree):
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self._in_training.unlink(missing_ok=True)
+        if self._exports:
+            self._exports.close()
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **event: Any) -> None:
         super().on_log(args, state, control, **event)
@@ -103,6 +129,10 @@ class BelayCheckpoints(Stallfree):
         return self._settings.trainers / str(os.getpid())
 
     def _write(self, event: Event) -> None:
+        if self._exports and isinstance(event, Saved):
+            self._exports.saved(event.step, Path(event.path))
+        elif self._exports and isinstance(event, Removed):
+            self._exports.removed(event.step)
         if type(event) not in _TOLD:
             return
         kind, names = _TOLD[type(event)]
