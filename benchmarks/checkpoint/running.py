@@ -94,7 +94,7 @@ def _in_several(training: Training, processes: int) -> None:
 
 
 def _visible_gpu(training: Training) -> str:
-    """One, where one is meant: with several the Trainer would use them all. Else none: saves would ask for its state."""
+    """One where one is meant, for the Trainer would use them all; else none, for saves would ask for its state."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] if training.how == "cuda" else ""
 
 

@@ -4,6 +4,7 @@ The Trainer does all of it in its own order; only its writers of large files are
 """
 
 import copy
+import pickle
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -54,10 +55,15 @@ def identity_of(trainer: Trainer) -> tuple[Any, ...]:
     return (*weights, *_settings_of(model))
 
 
-def _settings_of(model: Any) -> Iterator[str]:
-    """The configurations that are saved beside weights, as text: they are changed in place."""
+def _settings_of(model: Any) -> Iterator[bytes | str]:
+    """The configurations that are saved beside weights, as they are now: they are changed in place."""
     for name in ("config", "generation_config", "peft_config"):
-        yield repr(getattr(model, name, None))
+        setting = getattr(model, name, None)
+        try:
+            yield pickle.dumps(setting)
+        except Exception:
+            # Much slower, and every save asks.
+            yield repr(setting)
     if getattr(model, "_hf_peft_config_loaded", False):
         # Only these are saved.
         yield repr(model.active_adapters())

@@ -17,7 +17,10 @@ _OUR_PART = ("_save_checkpoint", "save_model", "_save", "_save_optimizer_and_sch
 
 
 def bare_model(trainer: Trainer) -> Any:
-    return trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
+    model: Any = trainer.model
+    if isinstance(model, PreTrainedModel) and "_orig_mod" not in model.__dict__:
+        return model  # It is not wrapped, and need not be searched for what may be: every save asks.
+    return trainer.accelerator.unwrap_model(model, keep_torch_compile=False)
 
 
 def check(trainer: Trainer) -> None:
@@ -98,16 +101,16 @@ def _saves_itself_in_its_own_way(model: Any) -> bool:
 
 
 def _tensors_in(state: Any) -> Iterator[torch.Tensor]:
-    if isinstance(state, torch.Tensor):
-        if is_traceable_wrapper_subclass(state):
-            # It has no memory of its own: its parts have.
-            for part in state.__tensor_flatten__()[0]:
-                yield from _tensors_in(getattr(state, part))
-        elif state.layout is torch.strided:
-            yield state
-    elif isinstance(state, dict):
-        for value in state.values():
-            yield from _tensors_in(value)
-    elif isinstance(state, list | tuple):
-        for value in state:
-            yield from _tensors_in(value)
+    waiting = [state]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, torch.Tensor):
+            if type(value) is not torch.Tensor and is_traceable_wrapper_subclass(value):
+                # It has no memory of its own: its parts have.
+                waiting.extend(getattr(value, part) for part in value.__tensor_flatten__()[0])
+            elif value.layout is torch.strided:
+                yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
