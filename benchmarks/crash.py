@@ -5,8 +5,11 @@ life with the training that nothing befell: what it goes on from must be whole, 
 what was acknowledged. Then it takes the flushes away, one kind at a time, to see that it would notice.
 """
 
+import argparse
+import math
 import random
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +25,7 @@ from rich.table import Table
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver
 
-from benchmarks.figures import Figure, publish
+from benchmarks.figures import Figure, write
 
 _KILLS, _POWER_CUTS, _OF_THE_TRAINER, _OF_THE_CRIPPLED = 500, 100, 50, 25
 _STEPS = 40
@@ -34,46 +37,45 @@ TRAINER = Way("Trainer")
 Row = tuple[str, str, Tally]
 
 
-def crash(console: Console) -> None:
+def crash(console: Console, *, part: float = 1.0) -> None:
+    began = time.monotonic()
     torch.set_num_threads(1)
-    chance = random.Random(_SEED)
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="crash-") as name:
-        home = Path(name)
-        path = true_path(home / "true", _STEPS)
-        rows: list[Row] = []
-        for way, times in [*((way, _KILLS) for way in OURS), (TRAINER, _OF_THE_TRAINER)]:
-            rows.append(
-                ("SIGKILL", way.name, kills(way, home, path, times, chance, _told(console, f"SIGKILL: {way.name}")))
-            )
-        rows += _power_cuts(console, path, chance)
-        for way in [*OURS, TRAINER]:
-            rows.append(
-                ("I/O error, disk full", way.name, faults(way, home, path, _told(console, f"faults: {way.name}")))
+        for row in _rows(console, Path(name), part):
+            rows.append(row)
+            # It takes long, and whoever ends it has what was seen by then.
+            minutes = f"{(time.monotonic() - began) / 60:.0f}"
+            write(
+                "crash", list(_figures(rows)), {"part": f"{part:g}", "minutes": minutes, "last": f"{row[0]}: {row[1]}"}
             )
     _show(console, rows)
-    publish(console, "crash", list(_figures(rows)))
 
 
-def _power_cuts(console: Console, path: dict[int, int], chance: random.Random) -> list[Row]:
-    fires = [(way, _POWER_CUTS) for way in OURS]
-    fires += [(TRAINER, _OF_THE_TRAINER)]
-    for way in OURS:
-        for without, cripple in (("files", none_of_files), ("folders", none_of_folders)):
-            name = f"{way.name}, no {without} flushed"
-            fires.append((replace(way, name=name, cripple=cripple), _OF_THE_CRIPPLED))
+def _rows(console: Console, home: Path, part: float) -> Iterator[Row]:
+    chance = random.Random(_SEED)
+    path = true_path(home / "true", _STEPS)
+    for way, times in [*((way, _KILLS) for way in OURS), (TRAINER, _OF_THE_TRAINER)]:
+        tell = _told(console, f"SIGKILL: {way.name}")
+        yield "SIGKILL", way.name, kills(way, home, path, math.ceil(times * part), chance, tell)
+    for way in [*OURS, TRAINER]:
+        tell = _told(console, f"faults: {way.name}")
+        yield "I/O error, disk full", way.name, faults(way, home, path, tell, stride=round(1 / part))
     try:
         with loop_disk() as disk:
-            return [
-                (
-                    "power cut",
-                    way.name,
-                    power_cuts(way, disk, path, times, chance, _told(console, f"power cut: {way.name}")),
-                )
-                for way, times in fires
-            ]
+            for way, times in _ways_of_losing_power():
+                tell = _told(console, f"power cut: {way.name}")
+                yield "power cut", way.name, power_cuts(way, disk, path, math.ceil(times * part), chance, tell)
     except NoLoopDisk as reason:
         console.print(f"[yellow]No power was cut: it takes root and loop devices ({reason}).[/]")
-        return []
+
+
+def _ways_of_losing_power() -> Iterator[tuple[Way, int]]:
+    yield from ((way, _POWER_CUTS) for way in OURS)
+    yield TRAINER, _OF_THE_TRAINER
+    for way in OURS:
+        for without, cripple in (("files", none_of_files), ("folders", none_of_folders)):
+            yield replace(way, name=f"{way.name}, no {without} flushed", cripple=cripple), _OF_THE_CRIPPLED
 
 
 def _told(console: Console, name: str) -> Progress:
@@ -103,12 +105,20 @@ def _figures(rows: list[Row]) -> Iterator[Figure]:
     for fire, way, tally in rows:
         name = f"{fire}: {way}"
         yield Figure(name, tally.fires, "times")
-        for what, count in (("corrupt after resume", tally.corrupt), ("acknowledged and lost", tally.lost)):
-            if way in ours:
-                yield Figure(f"{name}: {what}", count, "times", "none", count == 0)
-            else:
-                yield Figure(f"{name}: {what}", count, "times")
+        yield Figure(f"{name}: while a save was under way", tally.in_a_save, "times")
+        for what, count in (
+            ("corrupt after resume", tally.corrupt),
+            ("acknowledged and lost", tally.lost),
+            ("failed and kept quiet", tally.unnoticed),
+        ):
+            bar, holds = ("none", count == 0) if way in ours else ("", None)
+            yield Figure(f"{name}: {what}", count, "times", bar, holds)
 
 
 if __name__ == "__main__":
-    crash(Console())
+    options = argparse.ArgumentParser(prog="make crash-test OPTIONS=", description=__doc__)
+    options.add_argument("--part", type=float, default=1.0, help="how much of it: 0.1 for a tenth of the fires")
+    chosen = options.parse_args()
+    if not 0 < chosen.part <= 1:
+        options.error("--part: more than 0, and at most 1")
+    crash(Console(), part=chosen.part)

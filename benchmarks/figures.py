@@ -36,7 +36,12 @@ def publish(
         holds = {True: "yes", False: "[red]no[/]", None: "[yellow]?[/]" if one.bar else ""}[one.holds]
         table.add_row(one.name, f"{one.value:,.6g}", one.unit, one.bar, holds, one.remark)
     console.print(table)
+    write(name, figures, about)
+    console.print(f"[dim]wrote build/figures/{name}.json[/]")
+
+
+def write(name: str, figures: Sequence[Figure], about: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Without a table; as often as there is more to tell, where all of it takes long."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.json"
     path.write_text(json.dumps({"about": dict(about), "figures": [asdict(one) for one in figures]}, indent=1) + "\n")
-    console.print(f"[dim]wrote build/figures/{path.name}[/]")
