@@ -117,7 +117,7 @@ def _measure(file: Path) -> None:
         started_at=_START,
         ended_at=end,
         status="SUCCEEDED",
-        verdict=None,
+        certificate=None,
         plan=None,
         ledger=None,
         timeline=timeline,

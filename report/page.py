@@ -67,14 +67,21 @@ def _run(record: Record) -> str:
 
 
 def _verdict(record: Record) -> str:
-    verdict = record.verdict
-    if verdict is None:
+    certificate = record.certificate
+    if certificate is None:
         return f'<div class="card verdict"><b>{escape(record.status)}</b><p>Its certificate is not there yet.</p></div>'
+    verdict = certificate.verdict
     safe = verdict.durability in _SAFE
     tone = "good" if safe and verdict.training is Training.COMPLETED else "warn" if safe else "bad"
+    facts = [("file system", f"{certificate.file_system.id or ''} {certificate.file_system.sentence}")]
+    if certificate.ended:
+        facts.insert(0, ("training was ended by", certificate.ended.by))
+    if certificate.lost:
+        facts.insert(0, ("work lost", certificate.lost.sentence))
+    told = " · ".join(f"{name}: {escape(value)}" for name, value in facts)
     return (
         f'<div class="card verdict {tone}"><b>Training {escape(verdict.training)}, '
-        f"checkpoints {escape(verdict.durability)}</b><p>{escape(verdict.sentence)}</p></div>"
+        f"checkpoints {escape(verdict.durability)}</b><p>{escape(verdict.sentence)}</p><p class=soft>{told}</p></div>"
     )
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from contract.certificate import Certificate
 from contract.ledger import Ledger
 from contract.plan import RunPlan
 from contract.verdict import Verdict
@@ -23,12 +24,16 @@ class Record:
     started_at: datetime
     ended_at: datetime
     status: str
-    verdict: Verdict | None
+    certificate: Certificate | None
     plan: RunPlan | None
     ledger: Ledger | None
     timeline: Timeline
     goodput: Goodput
     story: Story
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.certificate.verdict if self.certificate else None
 
     def document(self) -> dict[str, Any]:
         us_of = self.timeline.us_of
@@ -40,6 +45,9 @@ class Record:
             "ended_at": self.ended_at,
             "status": self.status,
             "verdict": self.verdict.model_dump(mode="json") if self.verdict else None,
+            "lost": self.certificate.lost.model_dump(mode="json")
+            if self.certificate and self.certificate.lost
+            else None,
             "wall_seconds": self.timeline.wall_us / 1e6,
             "seconds": {bucket.value: us_of[bucket] / 1e6 for bucket in Bucket},
             "goodput": {"time": self.goodput.time, "dollars": self.goodput.dollars, "durable": self.goodput.durable},

@@ -58,7 +58,7 @@ def _record(cloud: Cloud, run: Run, held: ExitStack) -> Record:
         started_at=run.started_at,
         ended_at=end,
         status=look.status,
-        verdict=certificate.verdict if certificate else None,
+        certificate=certificate,
         plan=plan,
         ledger=look.ledger,
         timeline=timeline,

@@ -1,56 +1,43 @@
 """What costs money and has no run any more."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from client import deployment
+import contract.kept
 from client.cli import voice
 from client.cli.cloud import Cloud, connect
 from client.cli.outcome import Exit
 from contract import tags
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
-from contract.prices import Prices
-
-_HOURS_IN_A_MONTH = 730
 
 
 def kept(*, deployment_name: str, as_json: bool) -> Exit:
     cloud = connect(deployment_name)
-    prices = deployment.prices(cloud.clients, cloud.deployment)
-    found = [_kept_one(one, prices) for one in _own(cloud) if _tags(one).get(tags.STATE) == tags.State.KEPT]
+    told = (contract.kept.kept(one["FileSystemId"], _tags(one)) for one in _own(cloud))
+    found = contract.kept.longest_first(one for one in told if one)
     if as_json:
-        voice.answer(found)
+        voice.answer([vars(one) for one in found])
     elif found:
-        columns = ("file system", "run", "why", "since", "GiB", "USD a day")
+        columns = ("file system", "run", "why", "kept", "USD a day", "USD so far")
         rows = [
-            (one["file_system"], one["run"], one["why"], one["since"], one["gib"], f"{one['usd_per_day']:.2f}")
-            if one["usd_per_day"] is not None
-            else (one["file_system"], one["run"], one["why"], one["since"], one["gib"], "unknown")
+            (one.file_system_id, one.run, one.why, one.since and voice.ago(one.since), one.usd_a_day, _so_far(one))
             for one in found
         ]
-        voice.console().print(voice.table("", columns, rows, left=("file system", "run", "why", "since")))
+        voice.console().print(voice.table("", columns, rows, left=("file system", "run", "why", "kept")))
         voice.console().print("Next: mend the cause, then belay sweep; docs/operations.md says how", markup=False)
     else:
         voice.console().print("No file system was kept.")
     return Exit.FINDINGS if found else Exit.OK
 
 
-def _kept_one(one: dict[str, Any], prices: Prices) -> dict[str, Any]:
-    told = _tags(one)
-    scratch = one.get("LustreConfiguration", {}).get("DeploymentType", "SCRATCH_2") == "SCRATCH_2"
-    per_month = prices.scratch_gib_month if scratch else prices.persistent_gib_month
-    return {
-        "file_system": one["FileSystemId"],
-        "run": told.get(tags.RUN),
-        "why": told.get(tags.KEPT_WHY),
-        "since": told.get(tags.KEPT_SINCE),
-        "gib": one["StorageCapacity"],
-        "usd_per_day": None if per_month is None else one["StorageCapacity"] * per_month / _HOURS_IN_A_MONTH * 24,
-    }
+def _so_far(one: contract.kept.Kept) -> str | None:
+    if one.usd_a_day is None or one.since is None:
+        return None
+    return f"{(datetime.now(UTC) - one.since) / timedelta(days=1) * one.usd_a_day:,.2f}"
 
 
 def sweep(*, dry_run: bool, deployment_name: str, as_json: bool) -> Exit:

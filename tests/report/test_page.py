@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from client.cli.voice import answer
+from contract.certificate import Certificate, EndedBy, FileSystemEnd, TrainingEnd, WorkLost
 from contract.ledger import Ledger, LedgerEntry, Proof
 from contract.prices import Rates
 from contract.verdict import Durability, Training, Verdict
@@ -39,18 +40,31 @@ def record(*, reason: str = "exit code 1", count: int = 100) -> Record:
     end = at(300 + count)
     timeline = timeline_of(again, flow(*BEFORE, ("Teardown", 171 + count)), begin=START, end=end, is_over=True)
     entry = LedgerEntry(step=40, written_at=at(150), verified_at=at(155), proof=Proof.CRC64NVME, files=9, bytes=10**9)
+    verdict = Verdict(
+        training=Training.CRASHED,
+        durability=Durability.VERIFIED,
+        reason=reason,
+        last_verified_step=40,
+        where="s3://bucket/jobs/digits/",
+    )
     return Record(
         run=RUN,
         job="digits",
         started_at=START,
         ended_at=end,
         status="SUCCEEDED",
-        verdict=Verdict(
-            training=Training.CRASHED,
-            durability=Durability.VERIFIED,
-            reason=reason,
-            last_verified_step=40,
-            where="s3://bucket/jobs/digits/",
+        certificate=Certificate(
+            run=RUN,
+            job="digits",
+            execution_arn="arn",
+            started_at=START,
+            certified_at=end,
+            verdict=verdict,
+            sentence=verdict.sentence,
+            ended=TrainingEnd(by=EndedBy.TRAINING, last_heard_at=None, attempts=2),
+            lost=WorkLost(steps=10, minutes=0.2, usd=0.01),
+            checkpoints=[],
+            file_system=FileSystemEnd(id="fs-1", fate="deleted"),
         ),
         plan=None,
         ledger=Ledger(run=RUN, entries=[entry]),
@@ -87,6 +101,11 @@ def test_it_fetches_nothing_and_runs_nothing() -> None:
 def test_what_a_job_says_of_itself_stays_text() -> None:
     html = page.render([record(reason="<script>alert(1)</script> & more")])
     assert "<script>" not in html and "&lt;script&gt;" in html
+
+
+def test_what_was_lost_and_what_became_of_the_file_system_stands_with_the_verdict() -> None:
+    html = page.render([record()])
+    assert "work lost: 10 steps, 0.2 minutes, 0.01 USD" in html and "fs-1 deleted" in html
 
 
 def test_the_table_is_the_wall_time() -> None:

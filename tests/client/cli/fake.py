@@ -78,10 +78,6 @@ class Aws:
             raise refused("NoSuchKey")
         return {"Body": io.BytesIO(self.objects[Key])}
 
-    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:
-        prices = json.dumps({"instance_hour": 0.8, "scratch_gib_month": 0.146})
-        return {"Environment": {"Variables": {"BELAY_PRICES": prices}}}
-
     def get_paginator(self, operation: str) -> "_Pages":
         return _Pages(self, operation)
 

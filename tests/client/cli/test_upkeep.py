@@ -11,7 +11,7 @@ from contract import tags
 from contract.tags import State
 from tests.client.cli.fake import Aws
 from tests.client.cli.test_finding import JOB
-from tests.client.looks import at
+from tests.client.looks import START, at
 
 
 @pytest.fixture
@@ -30,13 +30,15 @@ def test_a_kept_file_system_is_a_finding_with_its_reason_and_its_price(
     aws: Aws, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = aws.run(JOB, at=at(0))
-    aws.disk("digits", run, State.KEPT, **{tags.KEPT_WHY: "not in S3", tags.KEPT_SINCE: "2026-11-21"})
+    why = {tags.KEPT_WHY: "not in S3", tags.KEPT_SINCE: START.isoformat(), tags.KEPT_USD_A_DAY: "5.52"}
+    aws.disk("digits", run, State.KEPT, **why)
     aws.disk("digits", run, State.IN_USE)
 
     assert upkeep.kept(deployment_name="belay", as_json=True) is Exit.FINDINGS
     [one] = said(capsys)
-    assert (one["file_system"], one["why"]) == ("fs-0", "not in S3")
-    assert one["usd_per_day"] == pytest.approx(1200 * 0.146 / 730 * 24)
+    assert (one["file_system_id"], one["why"], one["usd_a_day"]) == ("fs-0", "not in S3", 5.52)
+    upkeep.kept(deployment_name="belay", as_json=False)
+    assert "5.52" in capsys.readouterr().out
 
 
 def test_a_dry_sweep_names_orphans_and_starts_nothing(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
