@@ -22,6 +22,9 @@ from contract.run import run_id
 
 T = TypeVar("T", Entered, Trouble, AnyEvent)
 
+# Of an execution that is no longer on record; it has ended long ago.
+FORGOTTEN = "FORGOTTEN"
+
 # A log line may arrive later than one with a later stamp.
 _LATE = timedelta(minutes=1)
 
@@ -29,13 +32,16 @@ _LATE = timedelta(minutes=1)
 class Run:
     """One run, found by its execution. What was read once is not read again."""
 
-    def __init__(self, execution_arn: str, *, deployment: Deployment, clients: Clients) -> None:
+    def __init__(
+        self, execution_arn: str, *, deployment: Deployment, clients: Clients, plan: RunPlan | None = None
+    ) -> None:
+        """`plan`: what S3 has of it, if that was looked at. Step Functions forgets an execution after 90 days."""
         self.execution_arn = execution_arn
         self._deployment = deployment
         self._states, self._logs, self._s3 = clients("stepfunctions"), clients("logs"), clients("s3")
         self._histories: dict[str, list[dict[str, Any]]] = {}
         self._lines: dict[str, datetime] = {}
-        self._plan: RunPlan | None = None
+        self._plan = plan
         self._others_teardown: str | None = None
 
     @cached_property
@@ -56,14 +62,20 @@ class Run:
         return RunPrefix(str(name), run_id(self.execution_arn, self.started_at))
 
     def describe(self) -> dict[str, Any]:
-        described: dict[str, Any] = self._states.describe_execution(executionArn=self.execution_arn)
+        try:
+            described: dict[str, Any] = self._states.describe_execution(executionArn=self.execution_arn)
+        except ClientError as error:
+            if self._plan is None or error.response["Error"]["Code"] != "ExecutionDoesNotExist":
+                raise
+            job = self._plan.job.model_dump_json(exclude_unset=True)
+            return {"status": FORGOTTEN, "startDate": self._plan.started_at, "input": job}
         return described
 
     def look(self) -> Look:
         # The status first: when it says that the run is over, everything read after it is complete.
         status = str(self.describe()["status"])
-        train = self._history(self.execution_arn)
-        teardown = self._teardown(train, is_over=status != "RUNNING")
+        train = self._history(self.execution_arn) if status != FORGOTTEN else []
+        teardown = self._teardown(train, is_over=status != "RUNNING") if train else []
         return Look(
             status=status,
             entered=_by_time([*entered(train), *entered(teardown, teardown=True)]),

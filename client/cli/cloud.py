@@ -29,12 +29,8 @@ class Cloud:
     def run(self, name: str) -> Run:
         """By its id, its execution's ARN, or its job's name, which means the newest run of that job."""
         if name.startswith("arn:"):
-            arn = name
-        elif RUN.fullmatch(name):
-            arn = self._by_id(name)
-        else:
-            arn = self._newest_of(name)
-        return Run(arn, deployment=self.deployment, clients=self.clients)
+            return Run(name, deployment=self.deployment, clients=self.clients)
+        return self._by_id(name) if RUN.fullmatch(name) else self._newest_of(name)
 
     def objects(self, prefix: str) -> list[dict[str, Any]]:
         pages = self._pages("s3", "list_objects_v2", Bucket=self.deployment.bucket, Prefix=prefix)
@@ -53,21 +49,24 @@ class Cloud:
         pages = self._pages("fsx", "describe_file_systems")
         return [one for page in pages for one in page["FileSystems"]]
 
-    def _by_id(self, name: str) -> str:
+    def _planned(self, plan: RunPlan) -> Run:
+        return Run(plan.execution_arn, deployment=self.deployment, clients=self.clients, plan=plan)
+
+    def _by_id(self, name: str) -> Run:
         for execution in self.executions(most=10_000):
             if run_id(execution["executionArn"], execution["startDate"]) == name:
-                return str(execution["executionArn"])
+                return Run(execution["executionArn"], deployment=self.deployment, clients=self.clients)
         # Step Functions forgets an execution after 90 days; its plan in S3 stays.
         for prefix in self._folders("jobs/"):
             if plan := self._plan(f"{prefix}{name}/run.json"):
-                return plan.execution_arn
+                return self._planned(plan)
         raise Refused(f"there is no run {name} here; 'belay ps' lists them", Exit.NOT_FOUND)
 
-    def _newest_of(self, job: str) -> str:
+    def _newest_of(self, job: str) -> Run:
         # Ids begin with the time: the newest sorts last.
         for prefix in reversed(self._folders(job_prefix(job))):
             if plan := self._plan(f"{prefix}run.json"):
-                return plan.execution_arn
+                return self._planned(plan)
         raise Refused(f"there is no run and no job {job!r} here; 'belay ps' lists them", Exit.NOT_FOUND)
 
     def _folders(self, prefix: str) -> list[str]:

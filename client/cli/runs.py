@@ -83,12 +83,11 @@ def _watch(run: Run) -> Exit:
 
 
 def _looks(run: Run) -> Iterator[Look]:
-    """An execution that was stopped is over at once; its certificate follows when its teardown has ended."""
     lost_since: float | None = None
     while True:
         try:
             look = run.look()
-            done = look.is_over and (run.plan() is None or run.certificate() is not None)
+            done = look.is_over and _has_ended(run)
             lost_since = None
         except (BotoCoreError, ClientError) as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] not in _CONNECTION_LOST:
@@ -102,6 +101,11 @@ def _looks(run: Run) -> Iterator[Look]:
         if done:
             return
         time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _has_ended(run: Run) -> bool:
+    """Of an execution that has: a trainer that was told to stop may still save, and its teardown follows."""
+    return run.plan() is None or run.certificate() is not None
 
 
 def ps(*, most: int, deployment_name: str, as_json: bool) -> Exit:
@@ -218,7 +222,7 @@ def logs(name: str, *, follow: bool, deployment_name: str) -> Exit:
     tail = _Tail(cloud, run)
     try:
         while True:
-            is_over = run.describe()["status"] != "RUNNING"
+            is_over = run.describe()["status"] != "RUNNING" and _has_ended(run)
             for text in tail.new_lines():
                 print(text, flush=True)
             if is_over or not follow:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from client.cli.outcome import Exit, Refused
+from contract.faults import parse_job
 from tests.client.cli.fake import Aws
 from tests.client.looks import at
 
@@ -39,6 +40,16 @@ def test_a_run_that_step_functions_has_forgotten_is_found_in_s3(aws: Aws) -> Non
     run = aws.cloud.run(arn(aws, 0)).prefix.run
     aws.forgotten.add(arn(aws, 0))
     assert aws.cloud.run(run).execution_arn == arn(aws, 0)
+
+
+def test_what_is_forgotten_can_still_be_read_and_its_job_started_again(aws: Aws) -> None:
+    prefix = aws.cloud.run(arn(aws, 2)).prefix
+    aws.forgotten.add(arn(aws, 2))
+    forgotten = aws.cloud.run("digits")
+
+    assert forgotten.look().status == "FORGOTTEN" and forgotten.look().is_over
+    assert (forgotten.prefix, forgotten.started_at) == (prefix, at(200))
+    assert parse_job(json.loads(forgotten.describe()["input"])) == parse_job(JOB)
 
 
 @pytest.mark.parametrize("name", ["nobody", "20261121t024455z-00000000"])
