@@ -1,6 +1,7 @@
 """Every fault of a job file at once, each with its mend: a person should need one round, not five."""
 
 import difflib
+from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from contract import wire
-from contract.job import Job
+from contract.job import Job, Part
 from contract.units import duration_of, size_of
 
 _MENDS = {
@@ -50,16 +51,37 @@ def parse_job(raw: object) -> Job:
     try:
         job = Job.model_validate(raw)
     except ValidationError as error:
-        faults += [_sentence(fault) for fault in _one_per_place(error.errors())]
+        told = _one_per_place(error.errors())
+        faults += [*map(_sentence, told), *_clashes(raw, told)]
     if faults:
         raise JobRefused(_bounded(faults))
     return job
 
 
+def _clashes(raw: dict[str, Any], told: list[ErrorDetails]) -> Iterator[str]:
+    """pydantic looks at what goes together only once each field is right by itself: that would be one more round."""
+    places = [(_place(fault["loc"]), fault["type"]) for fault in told]
+    faulty = {place[0] for place, _ in places if len(place) > 1}
+    # What an unknown key was meant to be is open, and with it whether anything clashes.
+    unclear = {place[0] for place, kind in places if len(place) == 2 and kind == "extra_forbidden"}
+    for name in Job.model_fields:
+        part, given = _model_in(Job.model_fields[name].annotation), raw.get(name)
+        if name in faulty - unclear and part is not None and issubclass(part, Part) and isinstance(given, dict):
+            clash = part.clash(given)
+            if clash:
+                yield f"{name}: {clash}"
+
+
 def _bounded(faults: list[str]) -> list[str]:
-    named = [fault if len(fault) <= _LONGEST_FAULT else fault[: _LONGEST_FAULT - 1] + "…" for fault in faults]
+    named = [_shortened(fault) for fault in faults]
     rest = len(named) - _MOST_FAULTS
     return named[:_MOST_FAULTS] + ([f"and {rest} more; mend these first"] if rest > 0 else [])
+
+
+def _shortened(fault: str) -> str:
+    """Cut in the middle: the field stands at the beginning, the mend at the end."""
+    head, tail = _LONGEST_FAULT // 3, _LONGEST_FAULT - _LONGEST_FAULT // 3 - 1
+    return fault if len(fault) <= _LONGEST_FAULT else f"{fault[:head]}…{fault[-tail:]}"
 
 
 def _one_per_place(errors: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -112,6 +134,13 @@ def _as_written(place: tuple[str, ...], number: Any) -> str:
     return size_of(number) if place[-1] in ("memory", "size") else str(number)
 
 
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python does not write out numbers of thousands of digits.
+        return "a number of thousands of digits"
+
+
 def _sentence(fault: ErrorDetails) -> str:
     place = _place(fault["loc"])
     path = wire.escaped(".".join(place)) or "job"
@@ -132,5 +161,5 @@ def _sentence(fault: ErrorDetails) -> str:
     if kind in _TOO_LONG:
         return f"{path}: is too long; use at most {fault['ctx']['max_length']} {_TOO_LONG[kind]}"
     if kind == "literal_error":
-        return f"{path}: {fault['input']!r} is not one of {fault['ctx']['expected']}"
+        return f"{path}: {_shown(fault['input'])} is not one of {fault['ctx']['expected']}"
     return f"{path}: {_MENDS.get(kind) or fault['msg'][0].lower() + fault['msg'][1:]}"

@@ -1,6 +1,7 @@
 """The job file: everything a person says about one training run. Parsed once, at the door."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -15,6 +16,7 @@ _BUCKET_AND_PREFIX = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/(.*)", r
 _EVERY_STEPS = re.compile(r"([1-9][0-9]{0,8}) steps?")
 _EVERY_SECONDS = 600
 _RESUME = re.compile(r"[0-9]{8}t[0-9]{6}z-[0-9a-f]{8}/checkpoint-(?:0|[1-9][0-9]{0,11})")
+_LONGEST = 30 * 86400
 _TAG_TEXT = re.compile(r"[\w .:/=+@-]*")
 
 # These belong to Belay: it decides where checkpoints go, when, and what a run resumes from.
@@ -26,6 +28,7 @@ _OWNED_ARGUMENTS = {
     "save_total_limit": "use checkpoint.keep",
     "resume_from_checkpoint": "use resume",
     "push_to_hub": "leave it out; training has no access to anything but its mount",
+    "hub_token": "leave it out; a job file is kept and logged, so it must hold no secret",
 }
 
 
@@ -36,6 +39,17 @@ class Part(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def clash(cls, given: Mapping[str, Any]) -> str | None:
+        """What does not go together. It looks at what was given, so that it also sees parts with other faults."""
+        return None
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        if clash := self.clash(vars(self)):
+            raise ValueError(clash)
+        return self
 
 
 class Dataset(Part):
@@ -109,17 +123,18 @@ class Train(Part):
             raise ValueError("must name a program; write it like ['data/train.py', '--lr', '1e-4']")
         return command
 
-    @model_validator(mode="after")
-    def _is_a_recipe_or_a_command(self) -> Self:
-        if (self.recipe is None) == (self.command is None):
-            raise ValueError("needs either 'recipe' or 'command'; give exactly one of them")
-        if self.recipe is not None and not self.model:
-            raise ValueError("'recipe' needs a 'model'; name one, or give a config with 'model_type'")
-        if isinstance(self.model, dict) and not isinstance(self.model.get("model_type"), str):
-            raise ValueError("'model' as a config needs a 'model_type'; add one, for example 'gpt2' or 'vit'")
-        if self.command is not None and (self.model is not None or self.arguments or self.lora is not None):
-            raise ValueError("'model', 'arguments' and 'lora' belong to a recipe; a command brings its own")
-        return self
+    @classmethod
+    def clash(cls, given: Mapping[str, Any]) -> str | None:
+        recipe, command, model = (given.get(name) for name in ("recipe", "command", "model"))
+        if (recipe is None) == (command is None):
+            return "needs either 'recipe' or 'command'; give exactly one of them"
+        if recipe is not None and not model:
+            return "'recipe' needs a 'model'; name one, or give a config with 'model_type'"
+        if isinstance(model, dict) and not isinstance(model.get("model_type"), str):
+            return "'model' as a config needs a 'model_type'; add one, for example 'gpt2' or 'vit'"
+        if command is not None and (model is not None or given.get("arguments") or given.get("lora") is not None):
+            return "'model', 'arguments' and 'lora' belong to a recipe; a command brings its own"
+        return None
 
 
 class Resources(Part):
@@ -135,7 +150,7 @@ class Stripe(Part):
     """How checkpoint files spread over the file system's servers (used where there is more than one)."""
 
     count: int = Field(default=-1, ge=-1, le=160, description="-1: over all of them.")
-    size: Mib = Field(default=4, ge=1)
+    size: Mib = Field(default=4, ge=1, le=2048)
 
     @field_validator("count")
     @classmethod
@@ -167,11 +182,11 @@ class Scratch(Part):
             raise ValueError("is not a size that FSx makes; use 1200GiB or a multiple of 2400GiB up to 100800GiB")
         return mib
 
-    @model_validator(mode="after")
-    def _throughput_is_for_persistent(self) -> Self:
-        if self.throughput is not None and self.type != "PERSISTENT_2":
-            raise ValueError("'throughput' goes with type PERSISTENT_2; leave it out for SCRATCH_2")
-        return self
+    @classmethod
+    def clash(cls, given: Mapping[str, Any]) -> str | None:
+        if given.get("throughput") is not None and given.get("type", "SCRATCH_2") == "SCRATCH_2":
+            return "'throughput' goes with type PERSISTENT_2; leave it out for SCRATCH_2"
+        return None
 
 
 class Checkpoint(Part):
@@ -244,11 +259,11 @@ class Checkpoint(Part):
 class Limits(Part):
     """The longest that each phase may take, and the most that all of it may cost."""
 
-    scratch: Seconds = Field(default=1800, gt=0, description="Until the file system is there.")
-    link: Seconds = Field(default=3600, gt=0, description="Until it is linked to S3.")
-    capacity: Seconds = Field(default=1800, gt=0, description="Until an instance has taken the task.")
-    train: Seconds = Field(default=86400, gt=0, le=30 * 86400, description="One attempt, waiting included.")
-    export: Seconds = Field(default=6 * 3600, gt=0, description="One export, at the end.")
+    scratch: Seconds = Field(default=1800, gt=0, le=_LONGEST, description="Until the file system is there.")
+    link: Seconds = Field(default=3600, gt=0, le=_LONGEST, description="Until it is linked to S3.")
+    capacity: Seconds = Field(default=1800, gt=0, le=_LONGEST, description="Until an instance has taken the task.")
+    train: Seconds = Field(default=86400, gt=0, le=_LONGEST, description="One attempt, waiting included.")
+    export: Seconds = Field(default=6 * 3600, gt=0, le=_LONGEST, description="One export, at the end.")
     budget_usd: float | None = Field(
         default=None,
         gt=0,

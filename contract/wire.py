@@ -6,6 +6,8 @@ from typing import Any
 
 # Beyond any real job file, and well within what every JSON reader on the way can follow.
 _DEEPEST = 32
+# JSONata and JavaScript hold every whole number as a float.
+_LARGEST = 2**53 - 1
 
 
 def faults_of(value: Any, place: str = "") -> Iterator[str]:
@@ -22,9 +24,11 @@ def faults_of(value: Any, place: str = "") -> Iterator[str]:
         for index, inner in enumerate(value):
             yield from faults_of(inner, f"{place}.{index}" if place else str(index))
     elif isinstance(value, str) and not _is_text(value):
-        yield f"{place}: holds half a character; write it in valid Unicode"
+        yield f"{place or 'job'}: holds half a character; write it in valid Unicode"
+    elif isinstance(value, int) and abs(value) > _LARGEST:
+        yield f"{place or 'job'}: is too large for some of its readers; use at most {_LARGEST}"
     elif isinstance(value, float) and not math.isfinite(value):
-        yield f"{place}: {value} is no number that JSON can hold; use a finite one"
+        yield f"{place or 'job'}: {value} is no number that JSON can hold; use a finite one"
 
 
 def escaped(text: str) -> str:

@@ -90,6 +90,12 @@ RECIPE = JOB["train"]
         ({"tags": {"aws:x": "y"}}, "tags: 'aws:x': 'aws:' and 'belay:' are taken; use another prefix"),
         ({"tags": {"Belay:state": "empty"}}, "tags: 'Belay:state': 'aws:' and 'belay:' are taken; use another"),
         ({"tags": {"": "y"}}, "tags: '': keys have 1 to 128 characters, values at most 256; shorten it"),
+        (
+            {"train": RECIPE | {"arguments": {"hub_token": "x"}}},
+            "train.arguments: 'hub_token': leave it out; a job file is",
+        ),
+        ({"limits": {"export": "999999d"}}, "limits.export: must be at most 30d"),
+        ({"scratch": {"stripe": {"size": "4GiB"}}}, "scratch.stripe.size: must be at most 2GiB"),
         # what JSON lets through and nothing behind it could write again
         ({"train": {"command": ["\ud800"]}}, "train.command.0: holds half a character; write it in valid Unicode"),
         ({"train": RECIPE | {"arguments": {"lr": float("inf")}}}, "train.arguments.lr: inf is no number that JSON can"),
@@ -105,6 +111,25 @@ def test_a_fault_names_its_place_and_its_mend(changes: dict[str, Any], fault: st
 def test_all_faults_are_told_at_once() -> None:
     told = faults({"name": "../x", "dataset": {"s3": "a"}, "train": {}, "resources": {"gpus": -1}, "x": 1})
     assert [fault.split(":")[0] for fault in told] == ["name", "dataset.s3", "train", "resources.gpus", "x"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"train": {"recipe": "gpt", "command": ["x"]}}, ["train.recipe", "train"]),
+        ({"train": {"command": "python x.py", "model": "gpt2"}}, ["train.command", "train"]),
+        ({"train": RECIPE | {"model": {"n": 1}, "lora": {"r": 0}}}, ["train.lora.r", "train"]),
+        ({"scratch": {"size": "9GiB", "throughput": 125}}, ["scratch.size", "scratch"]),
+        # What the unknown key was meant to be is open, and so is whether anything clashes.
+        ({"train": {"recip": "causal-lm", "model": "gpt2"}}, ["train.recip"]),
+        # A field that is wrong by itself is there all the same.
+        ({"scratch": {"type": "LUSTRE", "throughput": 125}}, ["scratch.type"]),
+    ],
+)
+def test_what_does_not_go_together_is_told_with_the_faults_of_its_fields(
+    changes: dict[str, Any], told: list[str]
+) -> None:
+    assert [fault.split(":")[0] for fault in faults(JOB | changes)] == told
 
 
 @pytest.mark.parametrize("raw", [None, [], "digits", 5, True])
@@ -139,6 +164,18 @@ def test_a_fault_is_one_line_whatever_it_speaks_of() -> None:
     told = faults(JOB | {"a\nname: fine": 1, "tags": {"x\ny": "z"}, "resume": "a\nb"})
     assert len(told) == 3
     assert not any("\n" in fault for fault in told)
+
+
+def test_a_fault_of_a_very_long_key_still_ends_with_its_mend() -> None:
+    (told,) = faults(JOB | {"k" * 5000: 1})
+    assert told.startswith("kkk") and told.endswith("resume, tags")
+    assert len(told) <= 400
+
+
+def test_a_number_that_a_reader_would_round_is_refused() -> None:
+    (told,) = faults(JOB | {"train": RECIPE | {"arguments": {"seed": 2**53}}})
+    assert told.startswith("train.arguments.seed: is too large for some of its readers; use at most ")
+    assert parse_job(JOB | {"train": RECIPE | {"arguments": {"seed": 2**53 - 1}}})
 
 
 def test_a_refusal_stays_short_enough_for_a_failed_execution() -> None:
