@@ -101,3 +101,23 @@ def test_what_docker_cannot_do_here_is_said(host: dict[str, str]) -> None:
     done = run(host, "docker", "run", "x")
     assert done.returncode != 0
     assert "'run' is not understood" in done.stderr
+
+
+def test_lustre_shows_which_files_are_exported_and_unchanged_since(host: dict[str, str], tmp_path: Path) -> None:
+    point = tmp_path / "fsx-point"
+    mount(host, point)
+    names = ["exported", "changed", "new"]
+    for name in names:
+        (point / name).write_text(name)
+    seen = {name: (point / name).stat() for name in names[:2]}
+    lines = [f"{one.st_ino} {one.st_size} {name}\n" for name, one in seen.items()]
+    (tmp_path / "fsx" / "fs-1-abcd1234.exported").write_text("".join(lines))
+    (point / "changed").write_text("to something else")
+
+    asked = run(host, "lfs", "hsm_state", *(str(point / name) for name in [*names, "removed"]))
+    assert asked.stdout.splitlines() == [
+        f"{point}/exported: (0x00000009) exists archived, archive_id:1",
+        f"{point}/changed: (0x00000000)",
+        f"{point}/new: (0x00000000)",
+    ]
+    assert asked.returncode != 0 and "removed" in asked.stderr

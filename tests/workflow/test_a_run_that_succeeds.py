@@ -31,10 +31,12 @@ def test_an_exported_checkpoint_is_an_ordinary_one(deployed: Deployed, tmp_path:
 
 
 def test_checkpoints_are_verified_while_training_still_runs(deployed: Deployed) -> None:
-    job = digits("pumped", steps=4000, every="50 steps")
-    run = deployed.start(job)
+    # The trainer's clock is not compressed: its first save comes after a tenth of what is left of the three minutes.
+    run = deployed.start(digits("pumped", steps=100_000, checkpoint={"max_loss": "3m"}))
     run.until_one_is_verified()
     assert run.status == "RUNNING"
+    assert json.loads(deployed.object(f"{run.prefix}run.json"))["max_loss_seconds"] == 180
+    assert all(entry.asked_at for entry in run.ledger.entries if entry.verified_at)
     deployed.states.stop_execution(executionArn=run.arn)
     run.until_certified()
 

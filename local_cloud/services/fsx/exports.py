@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,7 @@ def export(
             continue
         done.succeeded += 1
         file_system.exported[name] = seen
+        _mark(file_system, path, name)
     return done
 
 
@@ -72,6 +74,12 @@ def changed(file_system: FileSystem, paths: Iterable[str]) -> Iterator[Path]:
 def largest(paths: Iterable[Path]) -> Path | None:
     """The file that is missed most when an export leaves it out."""
     return max((path for path in paths if path.is_file()), key=lambda path: path.stat().st_size, default=None)
+
+
+def _mark(file_system: FileSystem, path: Path, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError), file_system.marks.open("a") as marks:
+        now = path.lstat()
+        marks.write(f"{now.st_ino} {now.st_size} {name}\n")
 
 
 def _exists(path: Path) -> bool:

@@ -74,3 +74,4 @@ class FileSystems:
             for link in self._store.links(gone.id):
                 self._store.associations.pop(link.id)
         shutil.rmtree(gone.root)
+        gone.marks.unlink(missing_ok=True)

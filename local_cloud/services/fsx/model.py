@@ -36,6 +36,11 @@ class FileSystem:
         return f"{ARN}:file-system/{self.id}"
 
     @property
+    def marks(self) -> Path:
+        """The files that S3 holds as they are, by inode, size and path: what Lustre keeps with each file itself."""
+        return self.root.with_name(f"{self.root.name}.exported")
+
+    @property
     def dns_name(self) -> str:
         return f"{self.id}.fsx.{REGION}.amazonaws.com"
 

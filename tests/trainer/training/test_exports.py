@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from training.hook.belay_hook.exports import Exports, Unseen, exported
 
+from .conftest import STAND_INS
+
 Lfs = Callable[[str], None]
 
 
@@ -85,3 +87,16 @@ def test_the_newest_that_is_exported_is_told_once_and_takes_the_place_of_those_b
     assert second.wait(30)
     exports.close()
     assert told == [10, 15]
+
+
+def test_on_the_local_cloud_it_sees_what_was_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{STAND_INS}:{os.environ['PATH']}")
+    monkeypatch.setenv("BELAY_LOCAL_FILE_SYSTEMS", str(tmp_path / "systems"))
+    folder = tmp_path / "systems" / "fs-1-abcd" / "run"
+    folder.mkdir(parents=True)
+    (tmp_path / "fsx").symlink_to(folder.parent)
+    files = [tmp_path / "fsx" / "run" / name for name in ("exported", "new")]
+    for file in files:
+        file.write_text("x")
+    (tmp_path / "systems" / "fs-1-abcd.exported").write_text(f"{files[0].stat().st_ino} 1 run/exported\n")
+    assert exported(files) == {files[0]}
