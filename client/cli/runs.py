@@ -162,12 +162,14 @@ def status(name: str, *, deployment_name: str, as_json: bool) -> Exit:
     rows += _progress_rows(look, estimate)
     if certificate:
         rows.append(("verdict", certificate.sentence))
-    voice.console().print(voice.table("", ("", " "), rows, left=("", " ")))
+    known = [(name, value) for name, value in rows if value is not None]
+    voice.console().print(voice.table("", ("", " "), known, left=("", " ")))
     return Exit.OK
 
 
 def _progress_rows(look: Look, estimate: Estimate) -> list[tuple[str, Any]]:
     progress = progress_of(look)
+    at_risk = "" if estimate.at_risk_usd is None else f", {voice.usd(estimate.at_risk_usd)}"
     left = None if estimate.seconds_left is None else f"{estimate.seconds_left / 60:,.0f} min"
     return [
         ("step", None if progress.step is None else f"{progress.step} of {progress.total_steps}"),
@@ -175,10 +177,10 @@ def _progress_rows(look: Look, estimate: Estimate) -> list[tuple[str, Any]]:
         ("loss", None if progress.loss is None else f"{progress.loss:.4f}"),
         ("last saved step", progress.last_saved_step),
         ("last proven step", progress.last_verified_step),
-        ("at risk now", f"{progress.steps_at_risk} steps, {voice.usd(estimate.at_risk_usd)}"),
+        ("at risk now", f"{progress.steps_at_risk} steps{at_risk}"),
         ("attempts", estimate.attempts),
         ("spent", voice.usd(estimate.spent_usd)),
-        ("projected", voice.usd(estimate.projected_usd)),
+        ("in the end", None if estimate.projected_usd is None else voice.usd(estimate.projected_usd)),
     ]
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client import jobfile
@@ -56,6 +56,7 @@ _JSON = st.recursive(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(raw=st.dictionaries(st.sampled_from(["name", "train", "datset", "limits", "tags"]), _JSON, max_size=4))
 def test_whatever_stands_in_it_every_fault_has_a_place_in_the_file(tmp_path_factory: Any, raw: dict[str, Any]) -> None:
     file = tmp_path_factory.mktemp("job") / "job.json"

@@ -46,7 +46,7 @@ _PHASE = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     events=st.builds(operator.add, st.lists(_EVENT, max_size=30), st.one_of(st.just([]), _TRAINING)),
     phases=st.lists(_PHASE, max_size=8),
