@@ -17,6 +17,11 @@ help: ## these lines
 .PHONY: setup
 setup: .venv/.local node_modules/.ready ## install what everything here needs (the other targets do it by themselves)
 
+.PHONY: belay
+belay: .venv/.local ## put the command line into .venv/bin/belay (docs/cli.md)
+	@$(IN_VENV) pip install --disable-pip-version-check --quiet --no-deps --editable .
+	@echo "Next: .venv/bin/belay --help"
+
 # ---- see it work
 
 .PHONY: demo drill cloud
@@ -112,7 +117,7 @@ define pip_install
 		--requirement requirements/$(1).txt --constraint requirements/constraints.txt \
 		| awk '/^Collecting / { print "  " $$2; fflush() } /^Installing / { print "  unpacking ..."; fflush() }'
 endef
-LOCAL_INPUTS := pyproject.toml $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
+LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
 	containers/trainer/requirements.txt
 
 .venv/bin/python:
@@ -122,7 +127,6 @@ LOCAL_INPUTS := pyproject.toml $(addprefix requirements/,local.txt deploy.txt la
 
 .venv/.local: $(LOCAL_INPUTS) | .venv/bin/python
 	$(call pip_install,local)
-	@$(IN_VENV) pip install --disable-pip-version-check --quiet --no-deps --editable .
 	@touch $@
 
 .venv/.check: requirements/check.txt $(LOCAL_INPUTS) | .venv/bin/python

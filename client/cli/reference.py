@@ -17,7 +17,7 @@ _HEAD = """\
 
 `belay` speaks to the account and Region of the ordinary AWS configuration (`AWS_PROFILE`, `AWS_REGION`, environment,
 instance role), and to a local cloud when `AWS_ENDPOINT_URL` points to one, as `make cloud` prints it. `pip install .`
-puts it on the path; in a checkout it is `.venv/bin/belay`.
+puts it on the path; in a checkout `make belay` makes `.venv/bin/belay`.
 
 `RUN` is a run's id (`20261121t024455z-3f9a2c1b`), its execution's ARN, or a job's name, which means the newest run of
 that job. With `--json` a verb prints one JSON document. `BELAY_DEPLOYMENT` or `--deployment` names the deployment if it

@@ -31,6 +31,7 @@ def commands(here: House) -> list[str]:
     exports = [f"export {name}={value}" for name, value in environment.for_aws(here.cloud.settings).items()]
     return [
         *exports,
+        f".venv/bin/python -m client.cli.main submit {JOB_FILE.relative_to(REPOSITORY)} --follow",
         f"run=$(aws stepfunctions start-execution --state-machine-arn {machine} \\",
         f"    --input file://{JOB_FILE.relative_to(REPOSITORY)} --query executionArn --output text)",
         "aws stepfunctions describe-execution --execution-arn $run",

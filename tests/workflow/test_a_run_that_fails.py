@@ -28,18 +28,6 @@ def test_a_killed_training_keeps_every_checkpoint_that_was_whole(deployed: Deplo
     assert run.file_systems == [] and run.living_tasks == []
 
 
-def test_a_crash_is_tried_again_as_often_as_the_job_says_and_goes_on_where_it_was(deployed: Deployed) -> None:
-    job = digits("retried", steps=300, retry={"crash": 1})
-    run = deployed.start(job, faults=(KillTraining(at_step=20, on=["saved"]),)).finish()
-
-    assert run.status == "SUCCEEDED", run.story()
-    [resumed] = [event for event in run.events if event["kind"] == "resumed"]
-    assert resumed["attempt"] == 2
-    announced = [event["step"] for event in run.events if event["kind"] == "saved" and event["attempt"] == 1]
-    # A save that was under way may be lost with the training, and may as well have become whole before it.
-    assert resumed["step"] >= max(announced) >= 20
-
-
 def test_a_spot_instance_that_is_taken_back_costs_no_step_that_could_be_saved(deployed: Deployed) -> None:
     job = digits("spot", steps=80, every="1h", resources={"gpus": 0, "cpus": 1, "memory": "2GiB", "spot": True})
     run = deployed.start(job, faults=(SpotInterruption(at_step=20),)).finish()
