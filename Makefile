@@ -36,7 +36,7 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 
 # ---- figures: each prints a table and writes build/figures/<name>.json
 
-.PHONY: bench-cost bench-face bench-checkpoint crash-test
+.PHONY: bench-cost bench-face bench-checkpoint chaos crash-test
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) benchmarks.run_cost
 
@@ -45,6 +45,9 @@ bench-face: .venv/.local ## how long help takes, and the report of a run of 1,00
 
 bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 to 25 idle minutes; OPTIONS=--help)
 	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)
+
+chaos: .venv/.local node_modules/.ready ## every fault at every state, for real (15 idle minutes; OPTIONS=--help)
+	@$(IN_VENV) benchmarks.chaos $(OPTIONS)
 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)
 	@PYTHONPATH=containers/trainer/stallfree:containers/trainer/stallfree/tests $(IN_VENV) benchmarks.crash $(OPTIONS)

@@ -149,9 +149,13 @@ class LocalCloud:
         """Makes something go wrong from now on."""
         self._ask("POST", FAULTS, fault.to_json())
 
-    def clear_faults(self) -> None:
-        """Nothing goes wrong any more."""
-        self._ask("DELETE", FAULTS)
+    def clear_faults(self, where: Mapping[str, str] | None = None) -> None:
+        """Nothing goes wrong any more; or nothing of what was meant for these labels."""
+        self._ask("DELETE", FAULTS, where)
+
+    def waiting_faults(self) -> list[Fault]:
+        """Every fault that can still happen."""
+        return [Fault.from_json(raw) for raw in self._ask("GET", FAULTS)]
 
     def _ask(self, method: str, path: str, value: Any = None, *, seconds: float = 10) -> Any:
         body = None if value is None else json.dumps(value).encode()

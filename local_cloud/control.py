@@ -36,7 +36,7 @@ def _control(scope: dict[str, Any], body: bytes, faults: FaultBook) -> tuple[int
         case "GET":
             return 200, [fault.to_json() for fault in faults.waiting()]
         case "DELETE":
-            faults.clear()
+            faults.clear(json.loads(body) if body else None)
             return 200, []
         case "POST":
             try:

@@ -100,6 +100,10 @@ TABLE = (
     Private(f"{COMPONENT}.common.error_name.custom_error_name", "CustomErrorName.__init__", "Fail with States.*"),
     Private(f"{COMPONENT}.common.error_name.error_equals_decl", "ErrorEqualsDecl._eval_body", "what States.ALL is"),
     Private(f"{COMPONENT}.common.retry.retrier_decl", "time", "compressed retry intervals"),
+    Private(f"{COMPONENT}.state.state", "CommonStateField._eval_body", "a fault at a state"),
+    Private(
+        f"{TASK}.state_task_service", "StateTaskService._eval_execution", "a call that fails, or whose reply is lost"
+    ),
     Private(f"{COMPONENT}.state.wait.wait_function.wait_function", "WaitFunction._wait_interval", "compressed waits"),
     Private(f"{COMPONENT}.state.exec.execute_state", "ExecutionState._evaluate_with_timeout", "a quiet interruption"),
     Private(f"{TASK}.state_task_service", "StateTaskService._normalise_parameters", "parameters as boto wants them"),

@@ -85,6 +85,27 @@ class ApiError(Fault):
             raise ValueError("where: an API error comes before anyone knows whose file system a call is about")
 
 
+@dataclass(frozen=True, kw_only=True)
+class StateFails(Fault):
+    """A task state fails with this error: before its call is made, or after the call took effect (a lost reply).
+
+    `where` may name the execution (`execution`) and whatever text stands in its input (`execution_arn`, ...).
+    """
+
+    state: str
+    error: str
+    cause: str = "a fault of the local cloud"
+    after: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopsAt(Fault):
+    """Somebody calls StopExecution in the moment in which the execution enters this state."""
+
+    state: str
+    times: int | None = 1
+
+
 F = TypeVar("F", bound=Fault)
 
 
@@ -104,10 +125,10 @@ class FaultBook:
         with self._lock:
             self._left.append((fault, fault.times))
 
-    def clear(self) -> None:
-        """Nothing goes wrong any more."""
+    def clear(self, where: Labels | None = None) -> None:
+        """Nothing goes wrong any more; or nothing of what was meant for these labels."""
         with self._lock:
-            self._left.clear()
+            self._left = [] if not where else [one for one in self._left if one[0].where != where]
 
     def waiting(self) -> list[Fault]:
         """Every fault that can still happen."""

@@ -44,7 +44,7 @@ def serve(settings: Settings, *, on_ready: Any) -> None:
 
 def assemble(settings: Settings) -> tuple[App, Ecs]:
     """Every part, wired. The engines must be prepared and checked."""
-    from local_cloud.interpreter import calls, errors, expressions, sync_tasks, tokens, waiting
+    from local_cloud.interpreter import calls, errors, expressions, striking, sync_tasks, tokens, waiting
     from local_cloud.interpreter.events import announce
     from local_cloud.interpreter.executions import Executions
     from local_cloud.platform import authorization, ecr, handlers, lambdas, logs, resource_types, roles, s3, schedules
@@ -82,6 +82,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     for piece in (errors, expressions, sync_tasks):
         piece.install()
     waiting.install(clock)
+    striking.install(faults, lambda arn: clients.get("stepfunctions").stop_execution(executionArn=arn))
     executions = Executions()
     executions.install()
     tokens.install(executions)

@@ -51,7 +51,7 @@ class House:
 @contextmanager
 def house(console: Console, *, state_dir: Path, port: int | None = None) -> Iterator[House]:
     """Up for as long as the `with` lasts."""
-    cloud = LocalCloud(state_dir=state_dir, port=port or _free_port(), time_scale=TIME_SCALE)
+    cloud = LocalCloud(state_dir=state_dir, port=port or free_port(), time_scale=TIME_SCALE)
     try:
         _deploy(console, cloud)
         deployed = deployment.find(cloud.client)
@@ -91,7 +91,7 @@ def _put(s3: Any, bucket: str, key: str, file: Path) -> None:
     s3.put_object(Bucket=bucket, Key=key, Body=file.read_bytes())
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from local_cloud.faults import ApiError, ExportFails, Fault, FaultBook, KillTraining, NoCapacity, SpotInterruption
+from local_cloud.faults import (
+    ApiError,
+    ExportFails,
+    Fault,
+    FaultBook,
+    KillTraining,
+    NoCapacity,
+    SpotInterruption,
+    StateFails,
+    StopsAt,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,6 +24,8 @@ from local_cloud.faults import ApiError, ExportFails, Fault, FaultBook, KillTrai
         ExportFails(how="skipped", times=2),
         SpotInterruption(at_step=7),
         NoCapacity(),
+        StateFails(state="Export to S3", error="States.Timeout", after=True, times=1, where={"execution": "arn"}),
+        StopsAt(state="Verify"),
         ApiError(service="fsx", action="CreateFileSystem", error="ServiceLimitExceeded", times=1),
     ],
 )
@@ -43,6 +55,15 @@ def test_a_fault_without_a_number_happens_until_it_is_cleared() -> None:
     assert all(book.take(ExportFails, {}) for _ in range(5))
     book.clear()
     assert book.take(ExportFails, {}) is None
+
+
+def test_the_faults_of_one_run_are_mended_and_the_others_stay() -> None:
+    book = FaultBook()
+    mine, other = ExportFails(where={"belay:job": "a"}), ExportFails(where={"belay:job": "b"})
+    for fault in (mine, other):
+        book.add(fault)
+    book.clear({"belay:job": "a"})
+    assert book.waiting() == [other]
 
 
 def test_a_fault_strikes_only_those_whom_it_concerns() -> None:
