@@ -65,13 +65,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     # Each time: an earlier certify may have ended between the two, and merging again changes nothing.
     _write_events(bucket, prefix, evidence, standing)
     metrics.add_metric(name=f"Checkpoints{standing.verdict.durability}", unit=MetricUnit.Count, value=1)
-    return {
-        "training": standing.verdict.training,
-        "durability": standing.verdict.durability,
-        "sentence": standing.sentence,
-        "error": standing.verdict.error,
-        "last_verified_step": standing.verdict.last_verified_step,
-    }
+    return certificates.answer_of(standing)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import ValidationError
 
 from contract import kept, tags
+from contract.certificate import Certificate
 from contract.job import Limits
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
 from contract.run import execution_digest, run_id, started_at_of
-from lambdas.sense import bookkeeping, executions, judging, scratch, tasks
+from lambdas.sense import bookkeeping, certificates, executions, judging, scratch, tasks
 from lambdas.sense.bucket import Bucket, Document
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
@@ -46,6 +47,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(run=prefix.run)
     started_at = execution.started_at if execution else started_at_of(prefix.run)
     ended = _ended(execution, first)
+    certificate = bucket.read(prefix.certificate)
     alive = tasks.alive(client("ecs"), cluster=settings.cluster, family=settings.trainer_family, run=prefix.run)
     return {
         "known": True,
@@ -58,7 +60,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "file_system": _described(first, plan) if first else None,
         "others": [other.id for other in file_systems[1:]],
         "tasks": [task.arn for task in alive],
-        "certified": bucket.exists(prefix.certificate),
+        "certified": certificate is not None,
+        # For a second teardown of a run that is over: the first one's answer stands.
+        "verdict": None if first else _verdict(certificate),
         # As the job asked.
         "export_limit_seconds": (plan.job.limits if plan else Limits()).export,
         "last_verified_step": _last_verified_step(bucket, prefix),
@@ -88,6 +92,13 @@ def _plan(document: Document | None) -> RunPlan | None:
         return RunPlan.model_validate_json(document.body) if document else None
     except ValidationError:
         logger.warning("the run's plan cannot be read; exporting within the default limit")
+        return None
+
+
+def _verdict(document: Document | None) -> dict[str, Any] | None:
+    try:
+        return certificates.answer_of(Certificate.model_validate_json(document.body)) if document else None
+    except ValidationError:
         return None
 
 
@@ -127,6 +138,7 @@ def _nothing(arn: str) -> dict[str, Any]:
         "others": [],
         "tasks": [],
         "certified": False,
+        "verdict": None,
         "export_limit_seconds": None,
         "last_verified_step": None,
     }

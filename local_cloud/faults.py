@@ -59,6 +59,18 @@ class SpotInterruption(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileSystemFails(Fault):
+    """A file system comes to this instead of AVAILABLE; CREATING: it takes for ever, or until this is mended."""
+
+    lifecycle: Literal["FAILED", "MISCONFIGURED", "CREATING"] = "FAILED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkFails(Fault):
+    """An association with S3 is MISCONFIGURED: the bucket refuses FSx."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportFails(Fault):
     """An export that fails, or one that says SUCCEEDED though some files never got to S3."""
 

@@ -1,6 +1,7 @@
 """`make chaos`: the whole grid, or the cells whose names hold one of the words that are given."""
 
 import argparse
+import random
 import shutil
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from benchmarks.chaos import page, picture, record
 from benchmarks.chaos.cells import Cell, of_state, of_training
@@ -62,19 +64,17 @@ def grid(where: Site) -> list[Cell]:
 
 def chaos(console: Console) -> None:
     asked = _asked()
-    if not asked.more:
+    if not (asked.more or asked.words):
         ROWS.unlink(missing_ok=True)
     shutil.rmtree(STATE, ignore_errors=True)
     started = time.monotonic()
     with site(console, STATE, most_seconds=asked.most_seconds) as where:
         cells = grid(where)
         done = {(row.machine, row.state, row.fault) for row in record.read(ROWS)}
-        chosen = [
-            cell
-            for cell in cells
-            if (cell.machine, cell.state, cell.fault) not in done
-            and (not asked.words or any(word in cell.name for word in asked.words))
-        ]
+        named = [cell for cell in cells if not asked.words or any(word in cell.name for word in asked.words)]
+        chosen = [cell for cell in named if not asked.more or (cell.machine, cell.state, cell.fault) not in done]
+        # Mixed, in the same way each time: a grid that was cut short has something of every state.
+        random.Random(0).shuffle(chosen)
         _run(console, where, chosen, at_once=asked.at_once, until=started + 60 * asked.minutes)
     rows = record.in_order(record.read(ROWS), cells)
     _publish(console, rows, cells=len(cells), minutes=(time.monotonic() - started) / 60)
@@ -84,18 +84,22 @@ def _run(console: Console, where: Site, cells: list[Cell], *, at_once: int, unti
     def one(number: int, cell: Cell) -> Row | None:
         return record.row_of(cell, try_out(where, cell, number)) if time.monotonic() < until else None
 
-    with ThreadPoolExecutor(at_once) as pool:
+    pool = ThreadPoolExecutor(at_once)
+    try:
         running = [pool.submit(one, number, cell) for number, cell in enumerate(cells)]
         for count, finished in enumerate(as_completed(running), 1):
             row = finished.result()
-            if row is None:
-                continue
-            record.append(ROWS, row)
-            colour = "green" if row.holds else "red"
-            told = f"{row.machine}: {row.state}: {row.fault}: {row.training}, {row.checkpoints}, {row.file_system}"
-            console.print(
-                f"{count:>4}/{len(cells)}  {told} [{colour}]{row.mark}[/] [dim]({row.seconds} s)[/]", highlight=False
-            )
+            if row:
+                record.append(ROWS, row)
+                console.print(_line(row, f"{count:>4}/{len(cells)}"), highlight=False)
+    finally:
+        # After Ctrl-C, or an error of our own, what has not begun need not.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _line(row: Row, where: str) -> str:
+    told = f"{row.machine}: {row.state}: {row.fault}: {row.training}, {row.checkpoints}, {row.file_system}"
+    return f"{where}  {told} [{'green' if row.holds else 'red'}]{escape(row.mark)}[/] [dim]({row.seconds} s)[/]"
 
 
 def _publish(console: Console, rows: list[Row], *, cells: int, minutes: float) -> None:
@@ -127,8 +131,8 @@ def _compress_the_sweeps_pauses(cloud: LocalCloud) -> None:
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos OPTIONS=...", description=__doc__)
-    parser.add_argument("words", nargs="*", help="only cells whose 'machine: state: fault' holds one of these")
-    parser.add_argument("--more", action="store_true", help="keep the rows that are there, and run what is missing")
+    parser.add_argument("words", nargs="*", help="run only cells whose 'machine: state: fault' holds one, (again)")
+    parser.add_argument("--more", action="store_true", help="run only what has no row yet")
     parser.add_argument("--at-once", type=int, default=6, help="runs beside each other (6)")
     parser.add_argument("--most-seconds", type=float, default=90, help="what a run may take before it counts as stuck")
     parser.add_argument("--minutes", type=float, default=15, help="start no new cell after that (15)")

@@ -7,7 +7,17 @@ from typing import Any
 from benchmarks.chaos.machines import State
 from contract import tags
 from contract.run import execution_digest
-from local_cloud.faults import ExportFails, Fault, KillTraining, NoCapacity, SpotInterruption, StateFails, StopsAt
+from local_cloud.faults import (
+    ExportFails,
+    Fault,
+    FileSystemFails,
+    KillTraining,
+    LinkFails,
+    NoCapacity,
+    SpotInterruption,
+    StateFails,
+    StopsAt,
+)
 
 TRAINING = "training"
 
@@ -122,12 +132,17 @@ def of_training() -> Iterator[Cell]:
         "an export skips a file once": (STRAIGHT, (ExportFails(how="skipped", times=1),)),
         "every export fails": (_NO_EXPORT, ()),
         "every export skips a file": (Way(faults=(ExportFails(how="skipped"),)), ()),
+        "the file system fails": (STRAIGHT, (FileSystemFails(),)),
+        "the file system is misconfigured": (STRAIGHT, (FileSystemFails(lifecycle="MISCONFIGURED"),)),
+        "the file system takes for ever": (_HASTY, (FileSystemFails(lifecycle="CREATING"),)),
+        "the link to S3 is misconfigured": (STRAIGHT, (LinkFails(),)),
         "SIGKILL, and every export fails": (_NO_EXPORT, (KillTraining(at_step=4, on=["saved"]),)),
     }
     for fault, (way, faults) in ways.items():
         yield Cell(TRAINING, "while it trains", fault, way, faults)
 
 
+_HASTY = Way(job={"limits": {"scratch": "10m"}})
 _LONG = ("--steps", "60")
 _SPOT = SpotInterruption(at_step=4, on=["saved"])
 # Causes of some errors are read by the flow; this is one that reads like Lambda's.

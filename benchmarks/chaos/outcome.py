@@ -83,6 +83,8 @@ def _lies(one: Outcome, lost: set[int]) -> list[str]:
     if told is None:
         return [*lies, "no certificate"] if one.accepted else lies
     verdict = told.verdict
+    if one.status == "FAILED" and one.finished and not one.error.startswith("TrainingCompleted"):
+        lies.append(f"training completed, and the execution failed as {one.error}")
     if verdict.durability is Durability.VERIFIED and lost:
         lies.append(f"certified as verified, but {sorted(lost)} is not in S3")
     if verdict.durability is Durability.NOTHING_SAVED and one.saved:

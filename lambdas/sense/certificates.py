@@ -1,7 +1,7 @@
 """What a run's certificate says, and when a later one may take its place. Pure."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -48,6 +48,18 @@ def durability_of(end: FileSystemEnd, is_whole: bool | None, ledger: Ledger, wit
     if not all_proven:
         return Durability.LOST
     return Durability.NOTHING_SAVED if ledger.last_verified_step is None else Durability.VERIFIED
+
+
+def answer_of(certificate: Certificate) -> dict[str, Any]:
+    """What a flow needs of it."""
+    verdict = certificate.verdict
+    return {
+        "training": verdict.training,
+        "durability": verdict.durability,
+        "sentence": certificate.sentence,
+        "error": verdict.error,
+        "last_verified_step": verdict.last_verified_step,
+    }
 
 
 def standing(before: Certificate | None, new: Certificate, *, found_gone: bool = False) -> Certificate:

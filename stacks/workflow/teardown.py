@@ -22,6 +22,7 @@ from stacks.workflow.training import stop_tasks
 # How often an export is made and looked for in S3 before a person is asked.
 _PROOFS = 3
 _FATE = "$not($is_there) ? 'gone' : $trouble != '' ? 'kept' : 'deleted'"
+_FOUND = "$found.verdict = null ? {'nothing_left': true} : $found.verdict"
 _SEEN = "$is_there ? $found.file_system : {}"
 _GIVEN = "$states.context.Execution.Input"
 _ASKED_BY = f"$exists({_GIVEN}.asked_by) ? {_GIVEN}.asked_by : '{AskedBy.PERSON}'"
@@ -54,7 +55,7 @@ class TeardownMachine(Construct):
 
         # ---- what there is to do: every state of the flow, in its order
         find = self._find(functions)
-        nothing_left = sfn.Succeed.jsonata(self, "Nothing left to do", outputs={"nothing_left": True})
+        nothing_left = sfn.Succeed.jsonata(self, "Nothing left to do", outputs=f"{{% {_FOUND} %}}")
         alive = sfn.Fail.jsonata(
             self, "Run still alive", error="RunStillAlive", cause="The execution runs; it tears down by itself."
         )

@@ -71,6 +71,10 @@ def test_a_good_run_keeps_every_promise() -> None:
         ({"standing": ["fs-1"]}, "2: its file system is left behind"),
         ({"tasks": 1}, "2: its task is left behind"),
         ({"certificate": None}, "3: no certificate"),
+        (
+            {"status": "FAILED", "error": "States.QueryEvaluationError"},
+            "3: training completed, and the execution failed as States.QueryEvaluationError",
+        ),
         ({"events": [saved(4)]}, "3: the execution succeeded, and training or its checkpoints did not"),
         ({"events": [saved(4)]}, "3: certified as completed, but training did not finish"),
         (

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from contract.ledger import Ledger, LedgerEntry
-from lambdas import accept, find
+from lambdas import accept, certify, find
 from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, JOB_FILE, PREFIX, RUN, STARTED_AT, World
 
 OTHER_ARN = ARN.replace("first", "second")
@@ -45,6 +45,7 @@ def test_all_that_is_left_of_a_living_run_is_found(world: World) -> None:
         "others": [],
         "tasks": [task],
         "certified": False,
+        "verdict": None,
         "export_limit_seconds": 21600,
         "last_verified_step": None,
     }
@@ -142,6 +143,21 @@ def test_after_everything_is_done_the_certificate_says_so(world: World) -> None:
     world.put(PREFIX.certificate, b"{}")
     answer = _find(world)
     assert (answer["known"], answer["certified"], answer["file_system"]) == (True, True, None)
+    # It cannot be read, which is no reason to do anything again.
+    assert answer["verdict"] is None
+
+
+def test_who_tears_down_once_more_what_is_over_gets_the_verdict_that_stands(world: World) -> None:
+    _execution(world, "SUCCEEDED")
+    completed = {"outcome": "Completed", "reason": "exit code 0", "source": "task"}
+    question = {"execution_arn": ARN, "run": RUN, "job": JOB, "started_at": STARTED_AT.isoformat(), "ended": completed}
+    told = world.ask(certify, {**question, "file_system": {"fate": "deleted"}, "verification": None})
+    world.put(PREFIX.plan, b"{}")
+    assert _find(world)["verdict"] == told
+    assert told["error"] == "TrainingCompleted.CheckpointsNothingSaved"
+    # As long as there is a file system, there is more to find out.
+    world.scratch()
+    assert _find(world)["verdict"] is None
 
 
 def test_two_executions_of_one_job_do_not_see_each_other(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from local_cloud.faults import LinkFails
 from local_cloud.services.fsx import rules
 from local_cloud.services.fsx.imports import import_objects
 from local_cloud.services.fsx.model import Association, FileSystem, Wire
@@ -61,7 +62,8 @@ class Associations:
             link.lifecycle = "MISCONFIGURED" if failure else "AVAILABLE"
 
     def _bring_in(self, owner: FileSystem, link: Association) -> str | None:
-        if not self._store.repository.reachable(link.bucket):
+        refused = self._store.faults.find(LinkFails, owner.tags)
+        if refused or not self._store.repository.reachable(link.bucket):
             return f"FSx cannot access the bucket {link.bucket}."
         (owner.root / link.folder).mkdir(parents=True, exist_ok=True)
         if link.request.get("BatchImportMetaDataOnCreate"):

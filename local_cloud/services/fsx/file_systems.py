@@ -5,10 +5,13 @@ from __future__ import annotations
 import shutil
 import uuid
 
+from local_cloud.faults import FileSystemFails
 from local_cloud.services.fsx import rules
 from local_cloud.services.fsx.model import FileSystem, Wire
 from local_cloud.services.fsx.store import Store, named, new_id, shown, tags_of
 from local_cloud.services.fsx.tokens import Tokens
+
+_LOOK_AGAIN_SECONDS = 60
 
 
 class FileSystems:
@@ -48,8 +51,12 @@ class FileSystems:
 
     def _ready(self, made: FileSystem) -> None:
         with self._store.lock:
+            if made.lifecycle != "CREATING":
+                return
+            fault = self._store.faults.find(FileSystemFails, made.tags)
+            made.lifecycle = fault.lifecycle if fault else "AVAILABLE"
             if made.lifecycle == "CREATING":
-                made.lifecycle = "AVAILABLE"
+                self._store.clock.after(_LOOK_AGAIN_SECONDS, lambda: self._ready(made))
 
     def describe(self, request: Wire) -> Wire:
         with self._store.lock:

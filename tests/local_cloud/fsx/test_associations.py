@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from local_cloud.faults import LinkFails
+
 from .conftest import HOUR, SCRATCH, World
 
 
@@ -62,6 +64,15 @@ def test_a_bucket_that_cannot_be_reached_leaves_it_misconfigured(world: World) -
     (found,) = world.call("DescribeDataRepositoryAssociations")["Associations"]
     assert found["Lifecycle"] == "MISCONFIGURED"
     assert "missing" in found["FailureDetails"]["Message"]
+
+
+def test_a_link_that_the_bucket_refuses_is_misconfigured(world: World) -> None:
+    world.faults.add(LinkFails())
+    link = {"FileSystemId": world.file_system(), "FileSystemPath": "/run", "DataRepositoryPath": "s3://b/a/"}
+    world.call("CreateDataRepositoryAssociation", **link)
+    world.clock.advance(HOUR)
+    (found,) = world.call("DescribeDataRepositoryAssociations")["Associations"]
+    assert found["Lifecycle"] == "MISCONFIGURED"
 
 
 def test_objects_are_imported_with_their_modes_and_times(world: World) -> None:

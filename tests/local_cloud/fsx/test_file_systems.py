@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+
+from local_cloud.faults import FileSystemFails
 
 from .conftest import HOUR, SCRATCH, World
 
@@ -61,6 +63,27 @@ def test_a_file_system_takes_its_time_to_come_and_to_go(world: World) -> None:
     world.clock.advance(HOUR)
     assert world.refused("DescribeFileSystems", FileSystemIds=[name]).code == "FileSystemNotFound"
     assert list(world.root.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["FAILED", "MISCONFIGURED"])
+def test_a_file_system_that_does_not_come_can_be_deleted(world: World, how: Literal["FAILED", "MISCONFIGURED"]) -> None:
+    world.faults.add(FileSystemFails(lifecycle=how))
+    name = world.call("CreateFileSystem", **SCRATCH)["FileSystem"]["FileSystemId"]
+    world.clock.advance(HOUR)
+    assert lifecycle(world, name) == how
+    world.call("DeleteFileSystem", FileSystemId=name)
+    world.clock.advance(HOUR)
+    assert world.refused("DescribeFileSystems", FileSystemIds=[name]).code == "FileSystemNotFound"
+
+
+def test_one_that_takes_for_ever_comes_once_that_is_mended(world: World) -> None:
+    world.faults.add(FileSystemFails(lifecycle="CREATING"))
+    name = world.call("CreateFileSystem", **SCRATCH)["FileSystem"]["FileSystemId"]
+    world.clock.advance(5 * HOUR)
+    assert lifecycle(world, name) == "CREATING"
+    world.faults.clear()
+    world.clock.advance(HOUR)
+    assert lifecycle(world, name) == "AVAILABLE"
 
 
 def test_a_file_system_deleted_while_it_is_created_never_becomes_available(world: World) -> None:
