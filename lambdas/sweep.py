@@ -24,6 +24,9 @@ from lambdas.sense.exceptions import SweepFailed
 from lambdas.sense.scratch import FileSystem
 from lambdas.sense.telemetry import logger, metrics, tracer
 
+# How long a teardown that failed is gone back to, once its file system is gone.
+_REMEMBERED = timedelta(days=2)
+
 
 class Settings(Environment):
     bucket: str
@@ -43,11 +46,14 @@ class Settings(Environment):
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settings = Settings.read()
     torn_down_now = executions.running_for(client("stepfunctions"), settings.teardown_machine_arn)
-    started, failed = [], []
+    started: list[dict[str, str | None]] = []
+    failed: list[str] = []
+    seen: set[str] = set()
     ours = scratch.tagged(client("fsx"), {tags.DEPLOYMENT: settings.deployment})
     for file_system in ours:
         try:
             owner = _owner(file_system, settings)
+            seen.add(owner)
             if owner in torn_down_now or not _has_ended(owner):
                 continue
             if _tear_down(owner, file_system, settings, clock.now()):
@@ -56,6 +62,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             # One file system's trouble must not keep the others; the round ends as an error all the same.
             logger.exception("could not look after a file system", extra={"file_system": file_system.id})
             failed.append(f"{file_system.id}: {error}")
+    try:
+        started += _certify_what_is_gone(settings, busy=torn_down_now | seen)
+    except Exception as error:
+        logger.exception("could not look for what lacks its certificate")
+        failed.append(f"what lacks its certificate: {error}")
     metrics.add_metric(name="OrphansFound", unit=MetricUnit.Count, value=len(started))
     metrics.add_metric(
         name="KeptFileSystems", unit=MetricUnit.Count, value=sum(one.state == tags.State.KEPT for one in ours)
@@ -82,7 +93,21 @@ def _has_ended(execution_arn: str) -> bool:
 
 def _tear_down(execution_arn: str, file_system: FileSystem, settings: Settings, now: datetime) -> bool:
     """False if it is too early for another, or if that one was started already: its name is taken."""
-    attempt = retrying.attempt(file_system, settings.pause, now)
+    return _start(execution_arn, retrying.attempt(file_system, settings.pause, now), settings)
+
+
+def _certify_what_is_gone(settings: Settings, *, busy: set[str]) -> list[dict[str, str | None]]:
+    """A teardown may fail after it deleted the file system: then nothing is left to find but the failed teardown."""
+    states, now, started = client("stepfunctions"), clock.now(), []
+    failed = dict(executions.ended_badly(states, settings.teardown_machine_arn, since=now - _REMEMBERED))
+    for owner, stopped_at in failed.items():
+        attempt = retrying.attempt_without(stopped_at, settings.pause, now)
+        if owner not in busy and _start(owner, attempt, settings):
+            started.append({"id": None, "execution_arn": owner})
+    return started
+
+
+def _start(execution_arn: str, attempt: str | None, settings: Settings) -> bool:
     if attempt is None:
         return False
     return executions.start(

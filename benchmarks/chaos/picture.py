@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
+from benchmarks.chaos.cells import TRAINING
 from benchmarks.chaos.record import Row
 
 _SQUARE, _GAP, _LEFT, _TOP, _LINE = 16, 4, 330, 96, 20
@@ -40,7 +41,7 @@ def picture(rows: Sequence[Row]) -> str:
     for machine, of_machine in groupby(rows, key=lambda row: row.machine):
         y += _LINE
         parts.append(f'<text class="head" x="8" y="{y + 12}">{escape(machine[0].upper() + machine[1:])}</text>')
-        for state, of_state in groupby(of_machine, key=lambda row: row.state):
+        for state, of_state in groupby(of_machine, key=_name):
             y += _LINE
             parts.append(f'<text x="{_LEFT - 12}" y="{y + 12}" text-anchor="end">{escape(state)}</text>')
             parts += _squares(list(of_state), y)
@@ -49,7 +50,7 @@ def picture(rows: Sequence[Row]) -> str:
         parts.append(f'<text transform="translate({x} {_TOP + _LINE + 8}) rotate(-50)">{escape(column)}</text>')
     y += 2 * _LINE
     for index, (kind, words) in enumerate(_LEGEND):
-        x, line = 8 + (index % 2) * 330, y + (index // 2) * _LINE
+        x, line = 8 + (index % 2) * 350, y + (index // 2) * _LINE
         parts.append(f'<rect class="{kind}" x="{x}" y="{line}" width="{_SQUARE}" height="{_SQUARE}" rx="3"/>')
         parts.append(f'<text x="{x + 24}" y="{line + 12}">{escape(words)}</text>')
     size = f'viewBox="0 0 720 {y + 4 * _LINE}"'
@@ -70,15 +71,20 @@ def kind_of(row: Row) -> str:
     return {"Verified": "verified", "NothingSaved": "empty"}.get(row.checkpoints, "refused")
 
 
+def _name(row: Row) -> str:
+    """What befalls training has no state and no columns: each is a row."""
+    return row.fault if row.machine == TRAINING else row.state
+
+
 def _squares(rows: list[Row], y: int) -> list[str]:
-    """The common faults in columns, the rest behind them; what befalls training has no columns."""
-    rest = len(_COLUMNS)
+    """The common faults in columns, the rest behind them."""
+    rest = 0 if rows[0].machine == TRAINING else len(_COLUMNS)
     parts = []
     for row in rows:
-        if row.machine != "training" and row.fault in _COLUMNS:
+        if row.machine != TRAINING and row.fault in _COLUMNS:
             x = _x(_COLUMNS.index(row.fault))
         else:
-            x, rest = _x(rest if row.machine != "training" else rest - len(_COLUMNS)), rest + 1
+            x, rest = _x(rest), rest + 1
         told = escape(f"{row.fault}: {row.training}, {row.checkpoints}, {row.file_system}. {row.mark}")
         parts.append(
             f'<rect class="{kind_of(row)}" x="{x}" y="{y}" width="{_SQUARE}" height="{_SQUARE}" rx="3">'

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +14,7 @@ from lambdas.sense import judging
 from lambdas.sense.clients import error_code
 from lambdas.sense.judging import Ending
 
+RUN_STILL_ALIVE = "RunStillAlive"
 _ALIVE = {"RUNNING", "PENDING_REDRIVE"}
 
 
@@ -42,6 +44,21 @@ def running_for(states: Any, machine_arn: str) -> set[str]:
     running = [one["executionArn"] for page in pages for one in page["executions"]]
     documents = (json.loads(states.describe_execution(executionArn=arn)["input"]) for arn in running)
     return {str(document.get("execution_arn")) for document in documents if isinstance(document, dict)}
+
+
+def ended_badly(states: Any, machine_arn: str, *, since: datetime) -> Iterator[tuple[str, datetime]]:
+    """The Train executions whose teardown failed, was stopped or ran out of time, and when. The newest first."""
+    for status in ("FAILED", "ABORTED", "TIMED_OUT"):
+        pages = states.get_paginator("list_executions").paginate(stateMachineArn=machine_arn, statusFilter=status)
+        for one in (one for page in pages for one in page["executions"]):
+            stopped_at = one.get("stopDate")
+            if stopped_at is None or stopped_at < since:
+                break
+            described = states.describe_execution(executionArn=one["executionArn"])
+            document = json.loads(described["input"])
+            # A refusal is an answer; whoever asked too early need not be asked for again.
+            if isinstance(document, dict) and described.get("error") != RUN_STILL_ALIVE:
+                yield str(document.get("execution_arn")), stopped_at
 
 
 def start(states: Any, machine_arn: str, *, name: str, document: str) -> bool:

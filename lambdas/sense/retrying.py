@@ -14,8 +14,17 @@ def attempt(file_system: FileSystem, pause: timedelta, now: datetime) -> str | N
     """A name for each stretch of time: one that is named like an earlier one is not started. None: it is too early."""
     if file_system.state != tags.State.KEPT:
         return str(math.floor(now.timestamp() / pause.total_seconds()))
-    tries = _tries_due(now - (kept.since(file_system.tags) or file_system.created_at), pause)
-    return f"kept-{tries}" if tries else None
+    return _later("kept", kept.since(file_system.tags) or file_system.created_at, pause, now)
+
+
+def attempt_without(stopped_at: datetime, pause: timedelta, now: datetime) -> str | None:
+    """The same where no file system is left, and a teardown stopped before it had said so."""
+    return _later("certify", stopped_at, pause, now)
+
+
+def _later(what: str, since: datetime, pause: timedelta, now: datetime) -> str | None:
+    tries = _tries_due(now - since, pause)
+    return f"{what}-{tries}" if tries else None
 
 
 def _tries_due(waited: timedelta, first_pause: timedelta) -> int:

@@ -218,8 +218,8 @@ class FakeStates(Fake):
             if one["stateMachineArn"] == asked["stateMachineArn"] and one["status"] == asked["statusFilter"]
         ]
         page, token = page_of(matching, asked.get("nextToken"), size=1)
-        shown = ("executionArn", "stateMachineArn", "name", "status", "startDate")
-        listed = [{key: one[key] for key in shown} for one in page]
+        shown = ("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate")
+        listed = [{key: one[key] for key in shown if key in one} for one in page]
         return {"executions": listed} | ({"nextToken": token} if token else {})
 
     def start_execution(self, asked: dict[str, Any]) -> dict[str, Any]:

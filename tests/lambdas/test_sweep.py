@@ -10,7 +10,7 @@ from contract.plan import RunPlan
 from contract.tags import State
 from lambdas import sweep
 from lambdas.sense.exceptions import SweepFailed
-from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB_FILE, PREFIX, RUN, STARTED_AT, TEARDOWN, World
+from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, TEARDOWN, World
 
 
 @pytest.fixture
@@ -125,3 +125,51 @@ def test_one_that_cannot_be_understood_does_not_keep_the_others(accepted: World)
 def test_another_deployments_file_systems_are_not_ours_to_sweep(accepted: World) -> None:
     accepted.scratch(deployment="other")
     assert _started(accepted) == []
+
+
+# ---- nothing is there any more, and nobody has said so
+
+
+def _failed_teardown(world: World, *, error: str = "Lambda.Unknown", status: str = "FAILED") -> None:
+    world.states.add(
+        f"{TEARDOWN.replace(':stateMachine:', ':execution:')}:first",
+        started_at=world.now - timedelta(minutes=5),
+        stopDate=world.now,
+        status=status,
+        error=error,
+        input=json.dumps({"execution_arn": ARN}),
+    )
+
+
+@pytest.mark.parametrize("status", ["FAILED", "ABORTED", "TIMED_OUT"])
+def test_a_teardown_that_ended_before_it_could_certify_is_gone_back_to(world: World, status: str) -> None:
+    _failed_teardown(world, status=status)
+    assert _started(world) == []
+    tried = []
+    for _ in range(3 * 48):
+        world.now += timedelta(minutes=30)
+        if found := _started(world):
+            assert found == [{"id": None, "execution_arn": ARN}]
+            tried.append((world.now - NOW) / timedelta(hours=1))
+            for one in world.states.executions.values():
+                one["status"] = "SUCCEEDED" if one["status"] == "RUNNING" else one["status"]
+    # Later and later, and not for ever: after two days a person would have seen it.
+    assert tried == [0.5, 1.5, 3.5, 7.5, 15.5, 31.5]
+
+
+def test_a_teardown_that_was_refused_is_not_gone_back_to(world: World) -> None:
+    _failed_teardown(world, error="RunStillAlive")
+    world.now += timedelta(hours=1)
+    assert _started(world) == []
+
+
+def test_while_its_file_system_is_there_that_is_what_counts(accepted: World) -> None:
+    accepted.scratch(state=State.KEPT, **_since(accepted))
+    accepted.states.add(ARN, started_at=STARTED_AT, status="FAILED")
+    _failed_teardown(accepted)
+    accepted.now += timedelta(hours=1)
+    assert _started(accepted) == [{"id": FILE_SYSTEM, "execution_arn": ARN}]
+
+
+def _since(world: World) -> dict[str, Any]:
+    return {"kept-since": world.now.isoformat()}
