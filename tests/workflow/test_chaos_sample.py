@@ -13,7 +13,7 @@ TEARDOWN = next(cell for cell in of_state("Train", State("Teardown", True, ())) 
 KILLED = next(cell for cell in of_training() if cell.fault == "SIGKILL after a save")
 
 
-@pytest.mark.parametrize(("number", "cell"), enumerate([TEARDOWN, KILLED]), ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(("number", "cell"), list(enumerate([TEARDOWN, KILLED])), ids=lambda value: str(value)[:20])
 def test_a_cell_of_the_grid_keeps_all_promises(deployed: Deployed, number: int, cell: Cell) -> None:
     deployed.s3.put_object(Bucket=deployed.bucket, Key=f"{DATASET}{SCRIPT.name}", Body=SCRIPT.read_bytes())
     site = Site(deployed.cloud, deployment.find(deployed.cloud.client), most_seconds=120)
