@@ -16,6 +16,7 @@ _VOCABULARY, _SMALL_VOCABULARY, _POSITIONS = 50257, 4096, 1024
 _SAMPLES_ON_A_GPU = 16
 """Sixteen thousand tokens are a small share of a step, for one GPU of a training of this size."""
 _GPU = "cuda"
+_MOST_TOKENS = 256
 _TOKENS_AT_1_GB = 96
 """With these a step of a 1 GB state takes about as long on two cores as one that sleeps for half a second."""
 
@@ -59,7 +60,7 @@ def tokens_for(state_gb: float, computing: Computing) -> int:
     if computing.how == "cuda":
         return _POSITIONS
     if computing.how == "busy":
-        return max(8, min(_POSITIONS, round(_TOKENS_AT_1_GB * computing.seconds / 0.5 / state_gb)))
+        return max(8, min(_MOST_TOKENS, round(_TOKENS_AT_1_GB * computing.seconds / 0.5 / state_gb)))
     return 4
 
 

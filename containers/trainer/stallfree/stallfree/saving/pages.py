@@ -4,12 +4,16 @@ import ctypes
 import mmap
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from stallfree import memory
 from stallfree.saving.staging import Copies
 
 _TOUCHED_AT_ONCE_BYTES = 64 * 1024 * 1024
 _ROOM_TO_GROW_BYTES = 1024 * 1024
+_TOUCHERS = 2
+"""A virtual machine may have to ask its host for each page: seconds a gigabyte, and the first save is not to wait."""
 
 
 class Pages:
@@ -46,9 +50,13 @@ class Pages:
         capacity = len(taken)
         self._memory, self._view = taken, memoryview(taken)
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(taken))
-        for start in range(0, capacity, _TOUCHED_AT_ONCE_BYTES):
-            ctypes.memset(self._address + start, 0, min(_TOUCHED_AT_ONCE_BYTES, capacity - start))
+        with ThreadPoolExecutor(_TOUCHERS, thread_name_prefix="stallfree-memory") as touchers:
+            list(touchers.map(partial(_touch, self._address, capacity), range(0, capacity, _TOUCHED_AT_ONCE_BYTES)))
         self._copies.pin(self._address, capacity)
         # Before the pages go, whoever lets go of them; at the end of the process all goes at once.
         self._unpin = unpin = weakref.finalize(self, self._copies.unpin, self._address)
         unpin.atexit = False
+
+
+def _touch(address: int, capacity: int, start: int) -> None:
+    ctypes.memset(address + start, 0, min(_TOUCHED_AT_ONCE_BYTES, capacity - start))
