@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from training.hook.belay_hook import exports
 from training.hook.belay_hook.exports import Exports, Unseen, exported
 
 from .conftest import STAND_INS
@@ -44,6 +45,14 @@ def test_one_file_that_was_removed_meanwhile_is_no_reason_to_give_up(lfs: Lfs, t
     assert exported([tmp_path / "removed"]) == set()
 
 
+def test_a_file_system_that_hangs_is_looked_at_again_later(
+    lfs: Lfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "_PATIENCE_SECONDS", 0.2)
+    lfs("exec sleep 60")
+    assert exported([tmp_path]) == set()
+
+
 @pytest.mark.parametrize("script", ["echo 'Inappropriate ioctl for device' >&2; exit 1", None])
 def test_a_file_system_that_does_not_show_it_is_said(
     lfs: Lfs, tmp_path: Path, script: str | None, monkeypatch: pytest.MonkeyPatch
@@ -77,15 +86,15 @@ def test_the_newest_that_is_exported_is_told_once_and_takes_the_place_of_those_b
         (tmp_path / "new").write_text("\n".join(lines))
         (tmp_path / "new").rename(marks)
 
-    exports = Exports(arrived, look_every_seconds=0.02)
+    watched = Exports(arrived, look_every_seconds=0.02)
     for step in (5, 10, 15):
-        exports.saved(step, tmp_path / f"checkpoint-{step}")
-    exports.removed(5)
+        watched.saved(step, tmp_path / f"checkpoint-{step}")
+    watched.removed(5)
     mark(5, 10)
     assert first.wait(30)
     mark(5, 10, 15)
     assert second.wait(30)
-    exports.close()
+    watched.close()
     assert told == [10, 15]
 
 

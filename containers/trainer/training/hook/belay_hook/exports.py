@@ -9,6 +9,8 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
+# Training waits for the last look when it ends.
+_PATIENCE_SECONDS = 20
 _MANIFEST = "checkpoint.manifest.json"
 # As in 'x: (0x00000009) exists archived, archive_id:1'. A dirty file was changed since.
 _STATE = re.compile(r"(.+): \(0x[0-9a-f]+\)(.*)")
@@ -20,9 +22,14 @@ class Unseen(Exception):
 
 def exported(files: Sequence[Path]) -> set[Path]:
     try:
-        done = subprocess.run(["lfs", "hsm_state", *map(str, files)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["lfs", "hsm_state", *map(str, files)], capture_output=True, text=True, timeout=_PATIENCE_SECONDS
+        )
     except OSError as error:
         raise Unseen(f"lfs: {error.strerror}") from error
+    except subprocess.TimeoutExpired:
+        # The file system is busy, as after a lost server: the next look may see it.
+        return set()
     states = [match for line in done.stdout.splitlines() if (match := _STATE.fullmatch(line))]
     # A file that was removed meanwhile is a failure as well, and no reason to give up.
     if done.returncode != 0 and not states and all(file.exists() for file in files):
