@@ -208,6 +208,11 @@ class Checkpoint(Part):
         allow_inf_nan=False,
         description="How many are to be expected; saves are then as often as is cheapest, or as max_loss needs them.",
     )
+    exact_data: bool = Field(
+        default=False,
+        description="Data with chance in it (masking, augmentation) is exact after a resume too. Its random numbers are"
+        " then others than the Trainer's, so it is for the whole of a training.",
+    )
 
     @property
     def every_steps(self) -> int | None:

@@ -75,6 +75,7 @@ def hook_settings(plan: RunPlan, folders: Folders, *, attempt: int, scratch: Pat
         max_loss_seconds=plan.max_loss_seconds,
         failures_per_hour=(checkpoint.failures_per_day or 0.0) / 24,
         proof_seconds=PUMP_EVERY.total_seconds(),
+        exact_data=checkpoint.exact_data,
     )
 
 

@@ -3,10 +3,13 @@
 import json
 import logging
 import os
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +19,17 @@ import transformers.trainer
 from stallfree.checkpoint.store import Store
 from stallfree.loading.resume import NothingWhole
 from stallfree.saving.saver import SaveFailed
+from training.command import hook_settings
+from training.folders import Folders
 from training.hook.belay_hook import exports
 from training.hook.belay_hook.exports import Exports
 from training.hook.belay_hook.settings import ENVIRONMENT_VARIABLE, HookSettings
 from training.hook.belay_hook.trainer_callback import BelayCheckpoints
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, default_data_collator
 
 from contract.events import Evaluated, MaxLossNotKept, NotSaved, Resumed, Saved, Step, Stopped, parse_event
+from contract.faults import parse_job
+from contract.plan import RunPlan
 
 NUMBERS = [{"input_ids": torch.arange(8) + n, "labels": torch.arange(8) + n} for n in range(16)]
 
@@ -69,11 +76,10 @@ def make(root: Path, tmp_path: Path) -> Callable[..., Trainer]:
             model=GPT2LMHeadModel(config),
             args=TrainingArguments(
                 str(tmp_path / out),
-                max_steps=5,
                 per_device_train_batch_size=4,
                 use_cpu=True,
                 disable_tqdm=True,
-                **arguments,
+                **{"max_steps": 5, **arguments},
             ),
             train_dataset=NUMBERS,
             eval_dataset=NUMBERS,
@@ -105,6 +111,48 @@ def test_the_script_need_not_ask_for_the_resume(make: Callable[..., Trainer], ro
     make(num_train_epochs=1).train()
     resumed = [event for event in events(root) if isinstance(event, Resumed)]
     assert [(event.step, event.source) for event in resumed] == [(5, "run/checkpoints/checkpoint-5")]
+
+
+def test_what_the_job_says_of_checkpoints_reaches_the_hook(tmp_path: Path) -> None:
+    job = {"name": "tiny", "dataset": {"s3": "datasets/tiny/"}, "train": {"command": ["data/train.py"]}}
+    plan = RunPlan(
+        run="20261121t024455z-3f9a2c1b",
+        execution_arn="arn:aws:states:us-east-1:123456789012:execution:belay-train:tiny",
+        started_at=datetime.now(UTC),
+        bucket="belay",
+        prefix="jobs/tiny/20261121t024455z-3f9a2c1b/",
+        job=parse_job({**job, "checkpoint": {"every": "20 steps", "keep": 7, "exact_data": True}}),
+        resume=None,
+    )
+    settings = hook_settings(plan, Folders(tmp_path), attempt=1, scratch=tmp_path, stop_seconds=60)
+    assert HookSettings.from_json(settings.to_json()) == settings
+    assert (settings.every_steps, settings.keep, settings.exact_data) == (20, 7, True)
+
+
+@pytest.mark.parametrize("is_asked_for", [False, True])
+def test_a_job_that_asks_for_exact_data_makes_the_same_batches_after_a_resume(
+    make: Callable[..., Trainer], root: Path, monkeypatch: pytest.MonkeyPatch, is_asked_for: bool
+) -> None:
+    settings = HookSettings.from_json(os.environ[ENVIRONMENT_VARIABLE])
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, replace(settings, exact_data=is_asked_for).to_json())
+    drawn: list[float] = []
+
+    def collate(samples: list[Any]) -> Any:
+        drawn.append(float(torch.rand(())))
+        return default_data_collator(samples)
+
+    def batches_of(trainer: Trainer) -> list[float]:
+        drawn.clear()
+        trainer.data_collator = collate
+        trainer.train()
+        return drawn[:]
+
+    whole = batches_of(make(max_steps=3))
+    shutil.rmtree(root / "run" / "checkpoints" / "checkpoint-3")
+    BelayCheckpoints._has_trained = False  # the next process
+    resumed = batches_of(make(max_steps=3))
+    assert len(resumed) == 2
+    assert (resumed == whole[2:]) is is_asked_for
 
 
 def test_a_plan_that_resumes_never_starts_from_the_beginning_instead(

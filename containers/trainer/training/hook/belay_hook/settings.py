@@ -30,6 +30,7 @@ class HookSettings:
     failures_per_hour: float = 0.0
     proof_seconds: float = 60.0
     """What may lie between an export and its proof, and before it."""
+    exact_data: bool = False
 
     @property
     def trainers(self) -> Path:

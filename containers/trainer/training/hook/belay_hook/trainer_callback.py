@@ -74,6 +74,7 @@ class BelayCheckpoints(Stallfree):
             resume_from=[settings.resume],
             resume_at_least=settings.resume_step or 0,
             always_resume=True,
+            exact_data=settings.exact_data,
             sink=self._write,
         )
         self._settings = settings
