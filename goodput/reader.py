@@ -142,7 +142,7 @@ class Reader:
             case Stopping():
                 self._stop_asked = True
             case Stopped():
-                self._train_to(event.step, at_us)
+                self._stand_still(event.step, at_us)
             case Finished() | Failed():
                 self._end(event, at_us)
 
@@ -178,6 +178,14 @@ class Reader:
         self._standing = Bucket.INSTANCE if self._phases else Bucket.UNKNOWN
         attempt.ended_us = at_us
         attempt.end = "finished" if isinstance(event, Finished) else event.reason
+
+    def _stand_still(self, step: int, at_us: int) -> None:
+        """Told to stop, it has done what it could: nothing is trained any more, however long the program takes."""
+        self._train_to(step, at_us)
+        if self._trains:
+            self._line.paint(min(self._last_save_us, at_us), Bucket.SAVE)
+            self._stop_training(self._line.cursor_us)
+            self._standing = Bucket.INIT
 
     def _end_without_a_word(self, at_us: int) -> None:
         """What was trained since the last line is in no checkpoint. How long that was, only the flow knows."""

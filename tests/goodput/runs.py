@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from contract.events import Evaluated, Event, Failed, Finished, Resumed, Saved, Started, Step, Verified
+from contract.events import Evaluated, Event, Failed, Finished, Resumed, Saved, Started, Step, Stopped, Verified
 from goodput.buckets import Bucket
 from goodput.phases import Phase, phase_of
 from goodput.timeline import Timeline, timeline_of
@@ -46,6 +46,10 @@ def evaluated(step: int, seconds: float, *, runtime: float, attempt: int = 1) ->
 
 def finished(step: int, seconds: float, *, attempt: int = 1) -> Finished:
     return event(Finished, seconds, attempt=attempt, step=step)  # type: ignore[no-any-return]
+
+
+def stopped(step: int, seconds: float, *, attempt: int = 1) -> Stopped:
+    return event(Stopped, seconds, attempt=attempt, step=step, lost_steps=0)  # type: ignore[no-any-return]
 
 
 def failed(seconds: float, *, attempt: int = 1) -> Failed:

@@ -13,7 +13,7 @@ from goodput.buckets import Bucket
 from goodput.measures import goodput_of
 from goodput.phases import BUCKET_OF_STATE, phase_of
 from goodput.timeline import timeline_of
-from tests.goodput.runs import START, at, evaluated, failed, finished, resumed, saved, started, steps, verified
+from tests.goodput.runs import START, at, evaluated, failed, finished, resumed, saved, started, steps, stopped, verified
 
 _SECONDS = st.floats(-50, 500)
 _LASTED = st.one_of(st.floats(-5, 60), st.just(float("inf")))
@@ -34,6 +34,7 @@ _EVENT: st.SearchStrategy[Any] = st.one_of(
     st.builds(verified, _STEP, _SECONDS),
     st.builds(finished, _STEP, _SECONDS, attempt=_ATTEMPT),
     st.builds(failed, _SECONDS, attempt=_ATTEMPT),
+    st.builds(stopped, _STEP, _SECONDS, attempt=_ATTEMPT),
 )
 # Something that trains, so that what happens beside it meets something.
 _TRAINING = st.builds(

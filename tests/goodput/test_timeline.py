@@ -2,7 +2,7 @@
 
 from pytest import approx
 
-from contract.events import Stopping
+from contract.events import Stopped, Stopping
 from goodput.buckets import Bucket
 from tests.goodput.runs import (
     BEFORE,
@@ -149,6 +149,18 @@ def test_a_trainer_that_saves_when_told_to_stop_loses_nothing() -> None:
     assert Bucket.LOST not in of_it
     assert of_it[Bucket.COMPUTE] == approx(55)
     assert of_it[Bucket.SAVE] == approx(1)
+
+
+def test_a_trainer_that_stopped_and_then_ended_without_a_word_lost_nothing() -> None:
+    events = [
+        *(started(100), *steps(1, 40, begin=110), event(Stopping, 151, signal="SIGTERM", deadline_seconds=90)),
+        *(saved(42, 152, stall=0.1, durable=0.1), event(Stopped, 152, step=42, saved_step=42, lost_steps=0)),
+    ]
+    phases = flow(*BEFORE, ("Find what is left", 151), ("Stop training", 152), ("Export to S3", 165))
+    of_it = seconds_of(of(events, phases, end=170))
+    assert Bucket.LOST not in of_it
+    assert of_it[Bucket.COMPUTE] == approx(41.9)
+    assert of_it[Bucket.INIT] + of_it[Bucket.INSTANCE] == approx(10 + 40 + 13)
 
 
 def test_an_outage_begins_when_training_stops_and_not_when_the_program_has_ended() -> None:
