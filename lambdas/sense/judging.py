@@ -66,7 +66,7 @@ _ENDED_BY = {
 
 
 class Ending(BaseModel):
-    """`task`: judged from the task itself. `execution`: only the execution's own end is known."""
+    """`task`: judged from the task itself. `execution`: only what the execution saw is known."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -93,7 +93,8 @@ def of_task(error: Any, cause: Any) -> Ending:
         return Ending(outcome=Training.NEVER_STARTED, reason=text)
     if _is_of_ecs(error):
         return Ending(outcome=Training.NO_CAPACITY, reason=text)
-    return Ending(outcome=Training.CRASHED, reason=text)
+    # An error that says nothing of the task, a lost reply for example: what the trainer itself said knows better.
+    return Ending(outcome=Training.CRASHED, reason=text, source="execution")
 
 
 def of_execution(status: str, error: str, cause: str) -> Ending:

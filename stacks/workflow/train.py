@@ -19,9 +19,9 @@ from stacks.workflow.scratch import create_scratch, link_to_s3, mark_in_use
 from stacks.workflow.training import RunTraining, watch_capacity
 
 
-def ended(outcome: str, reason: str) -> dict[str, str]:
+def ended(outcome: str, reason: str, source: str = "task") -> dict[str, str]:
     """How training ended, as the flow saw it; handed to teardown, which certifies it."""
-    return {"outcome": outcome, "reason": reason, "source": "task"}
+    return {"outcome": outcome, "reason": reason, "source": source}
 
 
 # What is known before anyone looked closer, and all that is known if nobody can.
@@ -181,7 +181,11 @@ class TrainMachine(Construct):
                 "retry": "{% $retry %}",
             },
             assign={
-                "ended": ended("{% $states.result.Payload.outcome %}", "{% $states.result.Payload.reason %}"),
+                "ended": ended(
+                    "{% $states.result.Payload.outcome %}",
+                    "{% $states.result.Payload.reason %}",
+                    "{% $states.result.Payload.source %}",
+                ),
                 "attempts": "{% $states.result.Payload.attempts %}",
                 "attempt": "{% $attempt + 1 %}",
             },

@@ -10,6 +10,7 @@ from contract.faults import parse_job
 from contract.plan import RunPlan
 from contract.prices import Rates
 from lambdas import certify, verify
+from lambdas.sense import judging
 from tests.lambdas.world import (
     ARN,
     BUCKET,
@@ -131,6 +132,13 @@ def test_a_run_stopped_after_its_training_had_finished_is_completed(saved: World
     answer = _certify(saved, ended=ABORTED, verification=_verified(saved))
     assert answer["training"] == "Completed"
     assert answer["sentence"].startswith("Training completed (it had finished when the execution was stopped).")
+
+
+def test_a_training_that_finished_is_completed_though_the_reply_about_its_task_was_lost(saved: World) -> None:
+    saved.say(Finished(at=saved.at(11), run=RUN, attempt=1, step=10))
+    lost = judging.of_task("SdkClientException", "the reply was lost").model_dump(mode="json")
+    answer = _certify(saved, ended=lost, verification=_verified(saved))
+    assert answer["error"] == "TrainingCompleted.CheckpointsVerified"
 
 
 def test_a_run_of_which_nothing_is_on_record_is_certified_all_the_same(world: World) -> None:

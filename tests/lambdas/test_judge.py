@@ -32,3 +32,8 @@ def test_a_crash_is_judged_and_counted(world: World) -> None:
 def test_it_answers_whatever_it_is_asked(world: World, event: dict[str, object]) -> None:
     answer = world.ask(judge, event)
     assert (answer["outcome"], answer["retry"]) == ("Crashed", False)
+
+
+def test_an_error_that_says_nothing_of_the_task_leaves_it_to_what_the_trainer_said(world: World) -> None:
+    answer = world.ask(judge, {"error": "SdkClientException", "cause": "the reply was lost"})
+    assert (answer["outcome"], answer["source"]) == ("Crashed", "execution")
