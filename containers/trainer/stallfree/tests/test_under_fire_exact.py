@@ -10,11 +10,12 @@ import datasets
 import pytest
 import torch
 from stallfree.exact import training
+from stallfree.randomness import RandomStates
 from tiny import Numbers
 from torch.utils.data import Dataset, IterableDataset
 from transformers import Trainer, TrainerCallback
 from transformers.data.data_collator import default_data_collator
-from under_fire import first_step, same, stallfree, trainer, weights
+from under_fire import Weights, first_step, same, stallfree, trainer, weights
 
 NOT_EXACT = "is not exactly the uninterrupted one"
 
@@ -165,6 +166,33 @@ def test_data_without_chance_is_exact_and_nothing_is_said(
     resumed = _end(tmp_path, change, stallfree(), resume=True, **_loader(workers, 2))
     assert same(weights(whole), weights(resumed))
     assert NOT_EXACT not in caplog.text
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_losses_weights_and_random_states_are_those_of_the_uninterrupted_training(
+    tmp_path: Path, workers: int
+) -> None:
+    def lived(*, resume: bool) -> tuple[list[torch.Tensor], list[Any], Weights, dict[str, Any]]:
+        trained = trainer(tmp_path, stallfree(), save_steps=7, **_loader(workers, 2))
+        batches: list[torch.Tensor] = []
+        own_step = trained.training_step
+
+        def step(model: Any, inputs: Any, *args: Any) -> torch.Tensor:
+            batches.append(inputs["input_ids"])
+            return own_step(model, inputs, *args)
+
+        trained.__dict__["training_step"] = step
+        trained.train(resume_from_checkpoint=str(tmp_path / "checkpoint-7") if resume else None)
+        told = [(entry["loss"], entry["grad_norm"]) for entry in trained.state.log_history if "loss" in entry]
+        return batches, told, weights(trained), RandomStates().noted()
+
+    batches, told, weighed, random = lived(resume=False)
+    batches_after, told_after, weighed_after, random_after = lived(resume=True)
+    assert len(batches) == 24 and len(batches_after) == 10
+    assert all(torch.equal(one, other) for one, other in zip(batches[14:], batches_after, strict=True))
+    assert told_after == told
+    assert same(weighed, weighed_after)
+    assert random_after == random
 
 
 @pytest.mark.parametrize("workers", [0, 2])
