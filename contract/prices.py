@@ -93,5 +93,10 @@ def max_loss_seconds(job: Job, rates: Rates) -> float | None:
     return seconds
 
 
+def spent_usd(rates: Rates, time: timedelta) -> float | None:
+    """The most that a run has cost after this time: as if everything cost money from the start."""
+    return None if rates.usd_per_hour is None else rates.usd_per_hour * _hours(time)
+
+
 def _hours(time: timedelta) -> float:
     return time / timedelta(hours=1)

@@ -65,6 +65,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     # Each time: an earlier certify may have ended between the two, and merging again changes nothing.
     _write_events(bucket, prefix, evidence, standing)
     metrics.add_metric(name=f"Checkpoints{standing.verdict.durability}", unit=MetricUnit.Count, value=1)
+    if standing.lost:
+        metrics.add_metric(name="WorkLostMinutes", unit=MetricUnit.NoUnit, value=standing.lost.minutes)
     return certificates.answer_of(standing)
 
 

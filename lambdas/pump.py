@@ -5,11 +5,13 @@ from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from pydantic import ValidationError
 
 from contract import tags
 from contract.ledger import Ledger
 from contract.paths import EXPORTED_CHECKPOINTS, RunPrefix
 from contract.plan import RunPlan
+from contract.prices import spent_usd
 from lambdas.sense import bookkeeping, clock, pumping, scratch, verification, witness
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.clients import client
@@ -65,7 +67,8 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
         due = pumping.due(told.standing, ledger)
 
     running = bool(due) and scratch.export_running(client("fsx"), file_system.id)
-    max_loss_seconds = _max_loss_seconds(bucket, prefix)
+    plan = _plan(bucket, prefix)
+    max_loss_seconds = plan.max_loss_seconds if plan else None
     rests = max_loss_seconds is not None and pumping.may_rest(ledger, max_loss_seconds=max_loss_seconds, now=now)
     decision = pumping.decide(file_system.id, due, task_running=running, now=now, rests=rests)
     task_id = None
@@ -77,7 +80,10 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
         bookkeeping.note_export(bucket, prefix, due, now)
     if max_loss_seconds is not None:
         _measure_risk(ledger, max_loss_seconds, now)
-    metrics.add_metric(name="OldestUnverifiedSeconds", unit=MetricUnit.Seconds, value=pumping.oldest_seconds(due, now))
+    # What rests by plan is not late.
+    late = {} if rests else due
+    metrics.add_metric(name="OldestUnverifiedSeconds", unit=MetricUnit.Seconds, value=pumping.oldest_seconds(late, now))
+    _measure_budget(plan, now)
     answer = {
         "id": file_system.id,
         "run": run,
@@ -90,9 +96,23 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
     return answer
 
 
-def _max_loss_seconds(bucket: Bucket, prefix: RunPrefix) -> float | None:
+def _plan(bucket: Bucket, prefix: RunPrefix) -> RunPlan | None:
     plan = bucket.read(prefix.plan)
-    return RunPlan.model_validate_json(plan.body).max_loss_seconds if plan else None
+    try:
+        return RunPlan.model_validate_json(plan.body) if plan else None
+    except ValidationError:
+        # One of another version, or damaged: what it asks for is unknown, its checkpoints are exported all the same.
+        logger.warning("the plan of the run cannot be read", extra={"plan": prefix.plan})
+        return None
+
+
+def _measure_budget(plan: RunPlan | None, now: datetime) -> None:
+    if plan is None or plan.rates is None or plan.job.limits.budget_usd is None:
+        return
+    spent = spent_usd(plan.rates, now - plan.started_at)
+    if spent is not None:
+        percent = 100 * spent / plan.job.limits.budget_usd
+        metrics.add_metric(name="BudgetSpentPercent", unit=MetricUnit.Percent, value=percent)
 
 
 def _measure_risk(ledger: Ledger, max_loss_seconds: float, now: datetime) -> None:

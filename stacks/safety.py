@@ -1,12 +1,9 @@
 """What works beside the flow: the pump and the Spot warning while training lives; rescue and sweep after it."""
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
@@ -33,17 +30,9 @@ class Pump(Construct):
 class Rescue(Construct):
     """A Catch is no finally: an aborted or timed-out execution runs nothing more, so its teardown starts from here."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        train: sfn.IStateMachine,
-        teardown: sfn.IStateMachine,
-        notices: sns.ITopic,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, train: sfn.IStateMachine, teardown: sfn.IStateMachine) -> None:
         super().__init__(scope, id)
-        undelivered = sqs.Queue(
+        self.undelivered = sqs.Queue(
             self,
             "Undelivered",
             enforce_ssl=True,
@@ -70,19 +59,10 @@ class Rescue(Construct):
                             "asked_by": AskedBy.RESCUE,
                         }
                     ),
-                    dead_letter_queue=undelivered,
+                    dead_letter_queue=self.undelivered,
                 )
             ],
         )
-        cloudwatch.Alarm(
-            self,
-            "RescueUndelivered",
-            metric=undelivered.metric_approximate_number_of_messages_visible(),
-            threshold=1,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-            alarm_description="An ended run could not be handed to teardown: its file system may still be there.",
-        ).add_alarm_action(actions.SnsAction(notices))
 
 
 class Interruption(Construct):
@@ -103,9 +83,7 @@ class Interruption(Construct):
 class Sweep(Construct):
     """Events can be lost. What no teardown was started for is found by looking at what is there and costs money."""
 
-    def __init__(
-        self, scope: Construct, id: str, *, function: lambda_.IFunction, deployment: str, notices: sns.ITopic
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id)
         function.configure_async_invoke(retry_attempts=0)
         events.Rule(
@@ -114,21 +92,3 @@ class Sweep(Construct):
             schedule=events.Schedule.rate(Duration.minutes(5)),
             targets=[targets.LambdaFunction(function, retry_attempts=0)],
         )
-        # A teardown tells once for each try; this stays red for as long as one is kept and paid for.
-        kept = cloudwatch.Metric(
-            namespace="Belay",
-            metric_name="KeptFileSystems",
-            dimensions_map={"service": deployment},
-            statistic=cloudwatch.Stats.MAXIMUM,
-            period=Duration.minutes(15),
-        )
-        cloudwatch.Alarm(
-            self,
-            "FileSystemsKept",
-            metric=kept,
-            threshold=1,
-            evaluation_periods=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
-            alarm_description="A file system is kept, and costs money, because its checkpoints are not proven.",
-        ).add_alarm_action(actions.SnsAction(notices))

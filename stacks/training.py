@@ -5,6 +5,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from stacks.compute import Compute
+from stacks.console.alarms import Alarms
+from stacks.console.dashboard import dashboard
+from stacks.console.measures import Measures
+from stacks.console.queries import queries
 from stacks.functions import Functions, teardown_name, train_name
 from stacks.network import Network
 from stacks.notices import Notices
@@ -51,9 +55,33 @@ class TrainingStack(Stack):
         )
         Pump(self, "Pump", function=self.functions.pump)
         Interruption(self, "Interruption", function=self.functions.interrupt)
-        sweep = self.functions.sweep
-        Sweep(self, "Sweep", function=sweep, deployment=settings.deployment, notices=notices.topic)
-        Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine, notices=notices.topic)
+        Sweep(self, "Sweep", function=self.functions.sweep)
+        rescue = Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine)
+
+        measures = Measures(settings.deployment)
+        alarms = Alarms(
+            self,
+            "Alarms",
+            measures=measures,
+            teardown=self.teardown.machine,
+            undelivered=rescue.undelivered,
+            looking_after=[self.functions.pump, self.functions.sweep, self.functions.interrupt],
+            notices=notices.topic,
+        )
+        dashboard(
+            self,
+            deployment=settings.deployment,
+            measures=measures,
+            alarms=alarms.all,
+            train=train.machine,
+            undelivered=rescue.undelivered,
+        )
+        queries(
+            self,
+            deployment=settings.deployment,
+            trainer_log=self.compute.log_group,
+            function_logs=[function.log_group for function in self.functions.all],
+        )
 
         CfnOutput(self, "TrainMachineArn", value=train.machine.state_machine_arn)
         CfnOutput(self, "BucketName", value=bucket.bucket_name)

@@ -7,6 +7,7 @@ import pytest
 
 from contract.faults import parse_job
 from contract.plan import RunPlan
+from contract.prices import Rates
 from contract.run import run_id
 from lambdas import pump
 from lambdas.sense import telemetry
@@ -188,15 +189,19 @@ def test_lag_is_measured_from_commit_to_proof_and_only_once(
     assert _metric(capsys.readouterr().out, "ExportLagSeconds") == []
 
 
-def _plan(world: World, *, max_loss_seconds: float | None) -> None:
+def _plan(
+    world: World, *, max_loss_seconds: float | None = None, budget_usd: float | None = None, rates: Rates | None = None
+) -> None:
+    job = parse_job(JOB_FILE | {"limits": {"budget_usd": budget_usd}} if budget_usd else JOB_FILE)
     plan = RunPlan(
         run=RUN,
         execution_arn=ARN,
         started_at=STARTED_AT,
         bucket=BUCKET,
         prefix=PREFIX.root,
-        job=parse_job(JOB_FILE),
+        job=job,
         resume=None,
+        rates=rates,
         max_loss_seconds=max_loss_seconds,
     )
     world.put(PREFIX.plan, plan.model_dump_json())
@@ -222,6 +227,35 @@ def test_with_a_loss_allowed_it_exports_only_as_often_as_that_needs_whatever_is_
     # 0.9 * 20 minutes, less the two that an export takes and the round until the next chance.
     assert [later - earlier for earlier, later in itertools.pairwise(exports[1:])] == [15, 15]
     assert 15 * 60 < most_at_risk <= 20 * 60
+
+
+def test_what_waits_for_its_export_by_plan_is_not_called_late(
+    training: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _plan(training, max_loss_seconds=20 * 60)
+    training.save(10, minute=50)
+    _pump(training)
+    training.export(10, minute=50)
+    _finish_export(training)
+    _pump(training)
+    training.save(20, minute=61)
+    capsys.readouterr()
+    training.now += timedelta(minutes=1)
+    assert _pump(training)[0]["action"] == "rest"
+    assert _metric(capsys.readouterr().out, "OldestUnverifiedSeconds") == [0]
+
+
+def test_it_measures_how_much_of_a_budget_is_spent(training: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _plan(training, budget_usd=2.0, rates=Rates(instance_usd_per_hour=1.2, file_system_usd_per_hour=0.3))
+    training.now = training.at(40)
+    _pump(training)
+    assert _metric(capsys.readouterr().out, "BudgetSpentPercent") == [pytest.approx(50)]
+
+
+def test_a_plan_that_cannot_be_read_keeps_no_checkpoint_from_its_export(training: World) -> None:
+    training.put(PREFIX.plan, '{"version": "of a later Belay"}')
+    training.save(10, minute=50)
+    assert _pump(training)[0]["action"] == "export"
 
 
 def test_without_one_it_exports_each_minute(training: World) -> None:

@@ -27,25 +27,10 @@ def test_a_teardown_is_told_the_execution_and_who_asks(assembly: Assembly) -> No
     )
 
 
-def test_a_rescue_that_could_not_start_is_kept_and_alarms(assembly: Assembly) -> None:
+def test_a_rescue_that_could_not_start_is_kept_in_a_queue(assembly: Assembly) -> None:
     queue = assembly.at("Rescue/Undelivered").path
     [target] = assembly.at("Rescue/OnUnfinished").properties["Targets"]
     assert target["DeadLetterConfig"]["Arn"].endswith(queue.replace("/", "-"))
-    [alarm] = [a for a in assembly.of_type("AWS::CloudWatch::Alarm") if queue in str(a.properties["Dimensions"])]
-    [topic] = assembly.of_type("AWS::SNS::Topic")
-    assert alarm.properties["AlarmActions"] == [f"arn:aws:sns:us-east-1:123456789012:{topic.path.replace('/', '-')}"]
-    assert alarm.properties["Threshold"] == 1
-
-
-def test_as_long_as_a_file_system_is_kept_an_alarm_is_red(assembly: Assembly) -> None:
-    [alarm] = [a for a in assembly.of_type("AWS::CloudWatch::Alarm") if "FileSystemsKept" in a.path]
-    told = alarm.properties
-    assert (told["MetricName"], told["Namespace"], told["Threshold"]) == ("KeptFileSystems", "Belay", 1)
-    assert told["Dimensions"] == [{"Name": "service", "Value": "belay"}]
-    # Between two sweeps nothing is measured, and nothing has changed.
-    assert told["TreatMissingData"] == "ignore"
-    [topic] = assembly.of_type("AWS::SNS::Topic")
-    assert told["AlarmActions"] == [f"arn:aws:sns:us-east-1:123456789012:{topic.path.replace('/', '-')}"]
 
 
 def test_an_alarm_may_speak_to_the_topic(assembly: Assembly) -> None:

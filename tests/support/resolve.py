@@ -20,6 +20,7 @@ _PSEUDO = {
 _NAME_PROPERTIES = ("FunctionName", "StateMachineName", "LogGroupName", "Family", "BucketName", "RoleName", "Name")
 _ARNS = {
     "AWS::AutoScaling::AutoScalingGroup": "arn:aws:autoscaling:{region}:{account}:autoScalingGroup:*:{name}",
+    "AWS::CloudWatch::Alarm": "arn:aws:cloudwatch:{region}:{account}:alarm:{name}",
     "AWS::EC2::VPC": "arn:aws:ec2:{region}:{account}:vpc/{name}",
     "AWS::ECS::Cluster": "arn:aws:ecs:{region}:{account}:cluster/{name}",
     "AWS::ECS::TaskDefinition": "arn:aws:ecs:{region}:{account}:task-definition/{name}:1",

@@ -1,0 +1,1 @@
+"""What a person sees of Belay in AWS's own console: alarms, a dashboard, saved queries."""
