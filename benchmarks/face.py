@@ -42,6 +42,7 @@ def face(console: Console) -> None:
             [sys.executable, "-m", "benchmarks.face", str(file)], capture_output=True, text=True, check=True
         ).stdout
     measured = json.loads(told)
+    file.unlink()
     help_seconds = sorted(_user_seconds("--help") for _ in range(_TIMES))[_TIMES // 2]
     publish(
         console,
