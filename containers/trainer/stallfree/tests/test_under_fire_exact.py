@@ -276,7 +276,7 @@ def test_ours_logs_the_same_losses_to_the_last_bit(tmp_path: Path) -> None:
 
 
 def test_what_a_script_put_in_place_of_a_method_is_there_again_after_training(tmp_path: Path) -> None:
-    trained = trainer(tmp_path, stallfree(), max_steps=2)
+    trained = trainer(tmp_path, stallfree(exact_data=True), max_steps=2)
     scripts_own = functools.partial(trained.get_train_dataloader)
     trained.__dict__["get_train_dataloader"] = scripts_own
     trained.train()

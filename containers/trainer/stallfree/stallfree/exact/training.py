@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,14 @@ class ExactTraining:
     @contextmanager
     def attached(self) -> Iterator[None]:
         trainer = self._trainer
-        change = self._key.apply_to if self._key else self._watch.apply_to
-        with training_data(trainer, change), passes.found_again(trainer), notes.taken(trainer, self._note):
+        with ExitStack() as stack:
+            stack.enter_context(notes.taken(trainer, self._note))
+            if self._key:
+                stack.enter_context(training_data(trainer, self._key.apply_to))
+            elif self._resumed:
+                stack.enter_context(training_data(trainer, self._watch.apply_to))
+            if self._resumed:
+                stack.enter_context(passes.found_again(trainer))
             yield
 
     def begin(self, state: TrainerState) -> None:
