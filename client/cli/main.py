@@ -108,9 +108,9 @@ def status(run: RunName, deployment: Deployment = "belay", as_json: AsJson = Fal
 @app.command(rich_help_panel=_RUN)
 def events(run: RunName, deployment: Deployment = "belay", as_json: AsJson = False) -> None:
     """Tell what happened in a run, when, and who did it."""
-    from client.cli import runs
+    from client.cli import told
 
-    _end(runs.events(run, deployment_name=deployment, as_json=as_json))
+    _end(told.events(run, deployment_name=deployment, as_json=as_json))
 
 
 @app.command(rich_help_panel=_RUN)
@@ -120,9 +120,9 @@ def logs(
     deployment: Deployment = "belay",
 ) -> None:
     """Print everything that a run's tasks printed."""
-    from client.cli import runs
+    from client.cli import told
 
-    _end(runs.logs(run, follow=follow, deployment_name=deployment))
+    _end(told.logs(run, follow=follow, deployment_name=deployment))
 
 
 @app.command(rich_help_panel=_RUN)
