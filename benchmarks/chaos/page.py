@@ -60,6 +60,6 @@ def page(rows: Sequence[Row], *, cells: int) -> str:
 
 def _line(row: Row) -> str:
     verified = "-" if row.last_verified_step is None else str(row.last_verified_step)
-    fault = f"{row.fault} ({row.way})" if row.way else row.fault
+    fault = f"{row.fault} ({row.way})" if row.way not in ("", row.fault) else row.fault
     cells = (row.state, fault, row.training, row.checkpoints, row.file_system, verified, row.mark)
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |\n"

@@ -38,7 +38,9 @@ _LEGEND = (
 
 def picture(rows: Sequence[Row]) -> str:
     parts, y = [], _TOP
-    for machine, of_machine in groupby(rows, key=lambda row: row.machine):
+    # What befalls training has no columns, so it stands below those that have.
+    below = sorted(rows, key=lambda row: row.machine == TRAINING)
+    for machine, of_machine in groupby(below, key=lambda row: row.machine):
         y += _LINE
         parts.append(f'<text class="head" x="8" y="{y + 12}">{escape(machine[0].upper() + machine[1:])}</text>')
         for state, of_state in groupby(of_machine, key=_name):
