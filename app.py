@@ -12,11 +12,12 @@ app = cdk.App()
 settings = Settings.of(app.node)
 prefix = "-".join(word.capitalize() for word in settings.deployment.split("-"))
 
-data = DataStack(app, f"{prefix}Data", description="Belay: datasets, checkpoints and certificates")
+data = DataStack(app, f"{prefix}Data", settings=settings, description="Belay: datasets, checkpoints and certificates")
 training = TrainingStack(
     app,
     f"{prefix}Training",
     bucket=data.bucket,
+    key=data.key,
     settings=settings,
     description="Belay: training that never loses a checkpoint",
 )

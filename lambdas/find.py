@@ -1,5 +1,6 @@
 """What is left of a run? Teardown asks this first, and believes nothing that an earlier state remembered."""
 
+from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -10,7 +11,7 @@ from contract.certificate import Certificate
 from contract.job import Limits
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
-from contract.run import execution_digest, run_id, started_at_of
+from contract.run import RUN, execution_digest, run_id, started_at_of
 from lambdas.sense import bookkeeping, certificates, executions, judging, scratch, tasks
 from lambdas.sense.bucket import Bucket, Document
 from lambdas.sense.clients import client
@@ -19,6 +20,8 @@ from lambdas.sense.executions import Execution
 from lambdas.sense.judging import Ending
 from lambdas.sense.scratch import FileSystem
 from lambdas.sense.telemetry import logger
+
+_CLOCKS_DIFFER_BY = timedelta(minutes=5)
 
 
 class Settings(Environment):
@@ -34,7 +37,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     arn = event["execution_arn"]
     execution = executions.describe(client("stepfunctions"), arn)
     wanted = {tags.DEPLOYMENT: settings.deployment, tags.EXECUTION: execution_digest(arn)}
-    file_systems = scratch.tagged(client("fsx"), wanted)
+    file_systems = [one for one in scratch.tagged(client("fsx"), wanted) if not _is_older_than_its_run(one, execution)]
     first = file_systems[0] if file_systems else None
     bucket = Bucket(client("s3"), settings.bucket)
     prefix = _prefix(arn, execution, first)
@@ -67,6 +70,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "export_limit_seconds": (plan.job.limits if plan else Limits()).export,
         "last_verified_step": _last_verified_step(bucket, prefix),
     }
+
+
+def _is_older_than_its_run(file_system: FileSystem, execution: Execution | None) -> bool:
+    """Then no run of ours made it: somebody put our tags on one that was there before, and it is not ours to delete."""
+    run = file_system.tags.get(tags.RUN, "")
+    started_at = execution.started_at if execution else started_at_of(run) if RUN.fullmatch(run) else None
+    older = started_at is not None and file_system.created_at < started_at - _CLOCKS_DIFFER_BY
+    if older:
+        logger.warning("carries our tags and is older than its run; left alone", extra={"file_system": file_system.id})
+    return older
 
 
 def _prefix(arn: str, execution: Execution | None, first: FileSystem | None) -> RunPrefix | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from local_cloud import environment
 from local_cloud.clients import Clients
-from local_cloud.control import FAULTS, READY
+from local_cloud.control import CALLS, FAULTS, READY
 from local_cloud.faults import Fault
 from local_cloud.settings import ACCOUNT, REGION, Settings
 
@@ -157,10 +157,15 @@ class LocalCloud:
         """Every fault that can still happen."""
         return [Fault.from_json(raw) for raw in self._ask("GET", FAULTS)]
 
+    def calls(self) -> list[dict[str, Any]]:
+        """Every different call that a role made: role, action, resource, context, and whether it was allowed."""
+        answer: list[dict[str, Any]] = self._ask("GET", CALLS)
+        return answer
+
     def _ask(self, method: str, path: str, value: Any = None, *, seconds: float = 10) -> Any:
         body = None if value is None else json.dumps(value).encode()
         request = urllib.request.Request(f"{self.settings.endpoint}{path}", data=body, method=method)
-        with urllib.request.urlopen(request, timeout=seconds) as answer:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:  # nosec B310 # our own address
             return json.load(answer)
 
     def _answers(self) -> bool:

@@ -1,4 +1,4 @@
-"""The control endpoint: faults in and out, on the same address as the services."""
+"""The control endpoint: faults in and out, and the calls that roles made, on the same address as the services."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from local_cloud.faults import Fault, FaultBook
+from local_cloud.recorded import CallBook
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 FAULTS = "/_belay/faults"
 READY = "/_belay/ready"
+CALLS = "/_belay/calls"
 
 
-def with_control(app: App, faults: FaultBook) -> App:
+def with_control(app: App, faults: FaultBook, book: CallBook) -> App:
     """The platform with our few paths in front of it."""
 
     async def serve(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] in (FAULTS, READY):
-            await _reply(send, *_control(scope, await _body(receive), faults))
+        if scope["type"] == "http" and scope["path"] in (FAULTS, READY, CALLS):
+            await _reply(send, *_control(scope, await _body(receive), faults, book))
             return
         # Plain http on loopback stands in for TLS: the buckets' policies insist on it.
         await app({**scope, "scheme": "https"} if scope["type"] == "http" else scope, receive, send)
@@ -29,9 +31,11 @@ def with_control(app: App, faults: FaultBook) -> App:
     return serve
 
 
-def _control(scope: dict[str, Any], body: bytes, faults: FaultBook) -> tuple[int, Any]:
+def _control(scope: dict[str, Any], body: bytes, faults: FaultBook, book: CallBook) -> tuple[int, Any]:
     if scope["path"] == READY:
         return 200, {"process_id": os.getpid()}
+    if scope["path"] == CALLS:
+        return 200, book.calls()
     match scope["method"]:
         case "GET":
             return 200, [fault.to_json() for fault in faults.waiting()]

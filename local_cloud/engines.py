@@ -53,6 +53,8 @@ TABLE = (
     Private(f"{MINISTACK}.core.iam_evaluator", "enforce", "a request about several resources is checked on each"),
     Private(f"{MINISTACK}.core.iam_evaluator", "_gather_role_policies", "whether a task role allows anything"),
     Private(f"{SERVICES}.tagging", "_RESOURCE_TAG_COLLECTORS", "aws:ResourceTag of file systems and ECS resources"),
+    Private(f"{SERVICES}.tagging", "resource_tags", "the tags under which a call was allowed"),
+    Private(f"{SERVICES}.sts", "_sessions", "which role made a call"),
     Private(f"{SERVICES}.sts", "register_session", "credentials of a task role or of a state machine's role"),
     # ministack: single services
     Private(f"{SERVICES}.cloudformation.provisioners", "_RESOURCE_HANDLERS", "resource types it does not know"),

@@ -15,6 +15,7 @@ from local_cloud.clock import CompressedClock
 from local_cloud.control import App, with_control
 from local_cloud.faults import FaultBook
 from local_cloud.platform.start import prepare
+from local_cloud.recorded import CallBook
 from local_cloud.services.ecs import Ecs
 from local_cloud.services.ecs.launch import Launcher
 from local_cloud.services.fsx import Fsx
@@ -53,7 +54,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     from local_cloud.platform.ecs_authorization import ecs_checks
     from local_cloud.platform.fsx_authorization import fsx_checks
 
-    clock, faults = CompressedClock(time_scale=settings.time_scale), FaultBook()
+    clock, faults, book = CompressedClock(time_scale=settings.time_scale), FaultBook(), CallBook()
     clients = Clients(endpoint=settings.endpoint)
     fsx = Fsx(root=settings.file_systems, clock=clock, repository=S3Repository(clients.get("s3")), faults=faults)
     registry = platform_ecs.PlatformRegistry()
@@ -73,7 +74,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     for part in (s3, ecr, lambdas, logs):
         part.install()
     schedules.install(clock)
-    authorization.install({"fsx": fsx_checks, "ecs": ecs_checks(registry), "ecr": ecr_checks})
+    authorization.install({"fsx": fsx_checks, "ecs": ecs_checks(registry), "ecr": ecr_checks}, book=book)
     authorization.add_tags("fsx", fsx.tags_by_arn)
     authorization.add_tags("ecs", registry.tags_by_arn)
     handlers.add_faults(faults)
@@ -86,7 +87,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     executions = Executions()
     executions.install()
     tokens.install(executions)
-    return with_control(engines.use("ministack.app", "app"), faults), ecs
+    return with_control(engines.use("ministack.app", "app"), faults, book), ecs
 
 
 async def _serve(app: App, settings: Settings, on_ready: Any) -> None:

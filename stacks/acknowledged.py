@@ -20,7 +20,7 @@ _OWN_VERSIONS = "The versions of this one function, as CDK grants invoking it."
 
 
 def acknowledge(data: DataStack, training: TrainingStack) -> None:
-    _say(data, "S1", "Access logs are the account's choice; CloudTrail data events tell more.")
+    _say(data, "S1", "By setting (audit); the bucket that then holds the records keeps none of itself.")
     _say(training, "SQS3", "It is itself a dead-letter queue, and an alarm watches it.")
     _say(training, "AS3", "Instances come and go with every job; the runs' own events tell more.")
     for path, reason in _ON_EVERYTHING.items():
@@ -28,8 +28,8 @@ def acknowledge(data: DataStack, training: TrainingStack) -> None:
     _say(_at(training, "Compute/InstanceRole"), "IAM5[Action::ecs:Submit*]", _ON_EVERYTHING["Compute/InstanceRole"])
     for resource in _unknown_ids(training):
         _say(training, f"IAM5[Resource::{resource}]", _UNKNOWN_IDS)
-    for key in ("*", "*/run.json", "*/ledger.json", "*/certificate.json", "*/events.jsonl"):
-        _say(training, f"IAM5[Resource::{_bucket_as_nag_sees_it(data)}/jobs/{key}]", _KEYS_OF_RUNS)
+    for key in ("run.json", "ledger.json", "certificate.json", "events.jsonl", "events/*", "checkpoints/*"):
+        _say(training, f"IAM5[Resource::{_bucket_as_nag_sees_it(data)}/jobs/*/{key}]", _KEYS_OF_RUNS)
     for function in training.functions.all:
         _say(_at(training, f"Functions/{function.node.id}-role"), "IAM5[Resource::*]", _FUNCTION_ON_EVERYTHING)
         _say(training, f"IAM5[Resource::<{_logical_id(function)}.Arn>:*]", _OWN_VERSIONS)

@@ -32,12 +32,12 @@ class Compute(Construct):
         self.cluster = ecs.Cluster(
             self, "Cluster", vpc=network.vpc, container_insights_v2=ecs.ContainerInsights.ENABLED
         )
-        self._instance_role = self._make_instance_role()
-        self.on_demand_provider = self._provider("OnDemand", spot=False)
-        self.spot_provider = self._provider("Spot", spot=True)
         self.log_group = logs.LogGroup(
             self, "TrainerLog", retention=settings.log_retention, removal_policy=RemovalPolicy.DESTROY
         )
+        self._instance_role = self._make_instance_role()
+        self.on_demand_provider = self._provider("OnDemand", spot=False)
+        self.spot_provider = self._provider("Spot", spot=True)
         self.trainer = self._task_definition()
 
     # ---- what others may do with it
@@ -102,12 +102,21 @@ class Compute(Construct):
     # ---- how it is made
 
     def _make_instance_role(self) -> iam.Role:
-        return iam.Role(
+        role = iam.Role(
             self,
             "InstanceRole",
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             description="Belay GPU instances: the ECS agent, nothing else",
         )
+        # CDK lets the agent write into any log group of the account; what it has to say goes into one.
+        role.add_to_policy(
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                actions=["logs:CreateLogStream", "logs:PutLogEvents"],
+                not_resources=[self.log_group.log_group_arn],
+            )
+        )
+        return role
 
     def _provider(self, market: str, *, spot: bool) -> str:
         template = ec2.LaunchTemplate(

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from aws_cdk import ArnFormat, Aws, Duration, IgnoreMode, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from stacks.compute import Compute
+from stacks.encryption import may_use
 from stacks.layer import dependencies
 from stacks.settings import Settings
 from stacks.workflow.ownership import Ownership
@@ -27,6 +29,7 @@ class Functions(Construct):
         id: str,
         *,
         bucket: s3.IBucket,
+        key: kms.IKey | None,
         compute: Compute,
         ownership: Ownership,
         settings: Settings,
@@ -46,7 +49,10 @@ class Functions(Construct):
         trainer_log = {"BELAY_TRAINER_LOG_GROUP": compute.log_group.log_group_name}
 
         list_runs = _allow("s3:ListBucket", bucket.bucket_arn)
-        read_runs = _allow("s3:GetObject", bucket.arn_for_objects("jobs/*"))
+
+        def read(*keys: str) -> iam.PolicyStatement:
+            return _allow("s3:GetObject", *(bucket.arn_for_objects(f"jobs/*/{key}") for key in keys))
+
         see_tasks = [compute.may_list_tasks(), compute.may_describe_tasks()]
         see_file_systems = _allow("fsx:DescribeFileSystems", "*")
         see_exports = _allow("fsx:DescribeDataRepositoryTasks", "*")
@@ -63,7 +69,7 @@ class Functions(Construct):
             },
             allowed=[
                 _allow("s3:ListBucket", bucket.bucket_arn, *dataset_buckets),
-                read_runs,
+                read("run.json", "checkpoints/*"),
                 _allow("s3:PutObject", bucket.arn_for_objects("jobs/*/run.json")),
             ],
         )
@@ -82,20 +88,20 @@ class Functions(Construct):
                 see_file_systems,
                 *see_tasks,
                 list_runs,
-                read_runs,
+                read("run.json", "ledger.json", "certificate.json"),
                 _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
             ],
         )
         verifying = [
             list_runs,
-            read_runs,
+            read("ledger.json", "checkpoints/*"),
             read_trainer_log,
             _allow("s3:PutObject", bucket.arn_for_objects("jobs/*/ledger.json")),
         ]
         self.verify = self._function(
             "verify",
             environment={**in_bucket, **trainer_log},
-            allowed=verifying,
+            allowed=[*verifying, read("events/*")],
             memory_mib=1024,
             timeout=Duration.minutes(10),
         )
@@ -104,7 +110,7 @@ class Functions(Construct):
             environment={**in_bucket, **trainer_log},
             allowed=[
                 list_runs,
-                read_runs,
+                read("run.json", "ledger.json", "certificate.json", "events.jsonl", "events/*"),
                 read_trainer_log,
                 _allow(
                     "s3:PutObject",
@@ -126,7 +132,7 @@ class Functions(Construct):
             environment={**in_bucket, **deployed, "BELAY_TEARDOWN_MACHINE_ARN": teardown},
             allowed=[
                 see_file_systems,
-                _allow("s3:GetObject", bucket.arn_for_objects("jobs/*/run.json")),
+                read("run.json"),
                 _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
                 _allow("states:DescribeExecution", self._executions_of(teardown_name(settings))),
                 _allow("states:ListExecutions", teardown),
@@ -137,10 +143,13 @@ class Functions(Construct):
         self.pump = self._function(
             "pump",
             environment={**in_bucket, **deployed, **trainer_log},
-            allowed=[see_file_systems, see_exports, *ownership.may_export(), *verifying],
+            allowed=[see_file_systems, see_exports, *ownership.may_export(), *verifying, read("run.json")],
             memory_mib=1024,
             timeout=Duration.minutes(10),
         )
+        for function in (self.accept, self.find, self.verify, self.certify, self.sweep, self.pump):
+            for statement in may_use(key, through="s3"):
+                function.add_to_role_policy(statement)
 
     @property
     def all(self) -> list[lambda_.Function]:

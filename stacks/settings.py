@@ -53,6 +53,10 @@ class Settings(BaseModel):
     prices: Prices = Field(
         default=Prices(), description="Dollars, of your Region: for budgets, and for what a certificate says was lost."
     )
+    customer_key: bool = Field(
+        default=False, description="Encrypt all that is kept with a key of this deployment's own, and not with AWS's."
+    )
+    audit: bool = Field(default=False, description="Write down every access to the bucket, in a bucket beside it.")
     notice_email: str | None = Field(default=None, description="Who is told when a file system had to be kept.")
 
     @property

@@ -1,6 +1,7 @@
 """The training stack: network, GPUs, Lambdas, the two state machines and what watches over them. Wiring only."""
 
-from aws_cdk import CfnOutput, Stack, Tags
+from aws_cdk import Aspects, CfnOutput, Stack, Tags
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -9,6 +10,7 @@ from stacks.console.alarms import Alarms
 from stacks.console.dashboard import dashboard
 from stacks.console.measures import Measures
 from stacks.console.queries import queries
+from stacks.encryption import EncryptedWith
 from stacks.functions import Functions, teardown_name, train_name
 from stacks.network import Network
 from stacks.notices import Notices
@@ -20,16 +22,27 @@ from stacks.workflow.train import TrainMachine
 
 
 class TrainingStack(Stack):
-    def __init__(self, scope: Construct, id: str, *, bucket: s3.IBucket, settings: Settings, description: str) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        bucket: s3.IBucket,
+        key: kms.IKey | None,
+        settings: Settings,
+        description: str,
+    ) -> None:
         super().__init__(scope, id, description=description)
         Tags.of(self).add("belay:deployment", settings.deployment)
+        if key:
+            Aspects.of(self).add(EncryptedWith(key))
 
         ownership = Ownership(self, settings.deployment)
         notices = Notices(self, "Notices", email=settings.notice_email)
         network = Network(self, "Network", settings=settings)
         self.compute = Compute(self, "Compute", network=network, settings=settings)
         self.functions = Functions(
-            self, "Functions", bucket=bucket, compute=self.compute, ownership=ownership, settings=settings
+            self, "Functions", bucket=bucket, key=key, compute=self.compute, ownership=ownership, settings=settings
         )
         self.train_name, self.teardown_name = train_name(settings), teardown_name(settings)
         self.teardown = TeardownMachine(
@@ -40,6 +53,7 @@ class TrainingStack(Stack):
             compute=self.compute,
             ownership=ownership,
             notices=notices.topic,
+            key=key,
             log_retention=settings.log_retention,
         )
         train = TrainMachine(
@@ -50,6 +64,7 @@ class TrainingStack(Stack):
             compute=self.compute,
             network=network,
             ownership=ownership,
+            key=key,
             teardown=self.teardown.machine,
             log_retention=settings.log_retention,
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local_cloud import engines
+from local_cloud.recorded import CallBook
 
 Request = dict[str, Any]
 
@@ -26,10 +27,10 @@ Checks = Callable[[str, Request], list[Check]]  # (action without namespace, req
 _pending: ContextVar[list[Check] | None] = ContextVar("belay_pending_checks", default=None)
 
 
-def install(checks: Mapping[str, Checks]) -> None:
-    """For each of these services IAM is asked every check; the first refusal is the answer."""
+def install(checks: Mapping[str, Checks], *, book: CallBook) -> None:
+    """For each of these services IAM is asked every check; the first refusal is the answer. All of it is recorded."""
     resource_of = engines.use("ministack.core.iam_actions", "extract_resource_arn")
-    enforce = engines.use("ministack.core.iam_evaluator", "enforce")
+    enforce = _recording(engines.use("ministack.core.iam_evaluator", "enforce"), book)
 
     def extract_resource_arn(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> str:
         _pending.set(None)
@@ -55,6 +56,22 @@ def install(checks: Mapping[str, Checks]) -> None:
 
     engines.replace("ministack.core.iam_actions", "extract_resource_arn", extract_resource_arn)
     engines.replace("ministack.core.iam_evaluator", "enforce", enforce_all)
+
+
+def _recording(enforce: Callable[..., Any], book: CallBook) -> Callable[..., Any]:
+    sessions = engines.use("ministack.services.sts", "_sessions")
+    tags_of = engines.use("ministack.services.tagging", "resource_tags")
+
+    def enforce_and_record(key: str, action: str, service: str, region: str, **asked: Any) -> Any:
+        denied = enforce(key, action, service, region, **asked)
+        if session := sessions.get(key):
+            resource = asked.get("resource_arn", "*")
+            tags = {f"aws:ResourceTag/{name}": value for name, value in (tags_of(resource) or {}).items()}
+            context = {**tags, **(asked.get("service_context") or {})}
+            book.note(session["Arn"], action, resource, context, allowed=denied is None)
+        return denied
+
+    return enforce_and_record
 
 
 def add_tags(service: str, tags_by_arn: Callable[[], Iterable[tuple[str, dict[str, str]]]]) -> None:

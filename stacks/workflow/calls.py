@@ -45,7 +45,7 @@ class AwsCall(sfn.CustomState):
         *,
         service: str,
         action: str,
-        arguments: dict[str, Any],
+        arguments: dict[str, Any] | str,
         allowed_by: Sequence[iam.PolicyStatement],
         assign: dict[str, Any] | None = None,
         answers: Sequence[str] = (),

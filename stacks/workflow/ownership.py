@@ -18,21 +18,30 @@ class Ownership:
         self._stack = stack
         self._deployment = deployment
         self._file_systems = self._fsx("file-system")
+        self._ours_and_empty = {tags.DEPLOYMENT: deployment, tags.STATE: tags.State.EMPTY}
 
     def may_create(self) -> list[iam.PolicyStatement]:
-        """Create a file system, if the same call tags it as ours."""
-        tagged_as_ours = {"StringEquals": {f"aws:RequestTag/{tags.DEPLOYMENT}": self._deployment}}
+        """Create a file system, if the same call tags it as ours and as empty.
+
+        Tags at creation need fsx:TagResource, and FSx has no condition key that tells it from tagging later. But what
+        is there has tags: one that is another deployment's, or that may hold work, cannot be tagged as ours and empty.
+        """
+        created_as = {"StringEquals": _of("aws:RequestTag", self._ours_and_empty)}
+        # Only if they exist: a new one has no tags yet, or those of this very request.
+        nothing_else_before = {"StringEqualsIfExists": _of("aws:ResourceTag", self._ours_and_empty)}
         return [
-            self._allow("fsx:CreateFileSystem", self._file_systems, conditions=tagged_as_ours),
-            self._allow("fsx:TagResource", self._file_systems, conditions=tagged_as_ours),
+            self._allow("fsx:CreateFileSystem", self._file_systems, conditions=created_as),
+            self._allow("fsx:TagResource", self._file_systems, conditions={**created_as, **nothing_else_before}),
             self._service_linked_role(_FSX, "iam:CreateServiceLinkedRole"),
         ]
 
     def may_link(self) -> list[iam.PolicyStatement]:
-        """Associate S3 prefixes with our file systems; FSx then makes itself a role for just those buckets."""
+        """Associate S3 prefixes with our file systems as long as they are empty: never with one that a job works on.
+        FSx then makes itself a role for just those buckets."""
         action = "fsx:CreateDataRepositoryAssociation"
+        conditions = {"StringEquals": _of("aws:ResourceTag", self._ours_and_empty)}
         return [
-            self._allow(action, self._file_systems, conditions=self._ours()),
+            self._allow(action, self._file_systems, conditions=conditions),
             self._allow(action, self._fsx("association")),
             self._service_linked_role(
                 _FSX_TO_S3, "iam:CreateServiceLinkedRole", "iam:AttachRolePolicy", "iam:PutRolePolicy"
@@ -70,3 +79,7 @@ class Ownership:
     @staticmethod
     def _allow(action: str, resource: str, conditions: Mapping[str, object] | None = None) -> iam.PolicyStatement:
         return iam.PolicyStatement(actions=[action], resources=[resource], conditions=conditions)
+
+
+def _of(key: str, values: Mapping[str, str]) -> dict[str, str]:
+    return {f"{key}/{tag}": str(value) for tag, value in values.items()}

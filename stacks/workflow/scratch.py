@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from contract.paths import EXPORTED_CHECKPOINTS, EXPORTED_EVENTS
 from contract.tags import State
+from stacks.encryption import may_encrypt_file_systems
 from stacks.functions import Functions
 from stacks.network import Network
 from stacks.workflow.calls import Ask, AwsCall
@@ -16,27 +18,41 @@ from stacks.workflow.ownership import Ownership
 _EACH_TIME_ANOTHER = "$substring($hash($states.context.Execution.Id & $string($proofs), 'SHA-256'), 0, 32)"
 
 
-def create_scratch(scope: Construct, *, network: Network, ownership: Ownership) -> AwsCall:
+def create_scratch(scope: Construct, *, network: Network, ownership: Ownership, key: kms.IKey | None) -> AwsCall:
+    arguments = {
+        "FileSystemType": "LUSTRE",
+        # The API's own default is 2.10, which cannot be linked by associations.
+        "FileSystemTypeVersion": "2.15",
+        "StorageCapacity": "{% $request.scratch.StorageCapacity %}",
+        "LustreConfiguration": "{% $request.scratch.LustreConfiguration %}",
+        "SubnetIds": [network.subnet.subnet_id],
+        "SecurityGroupIds": [network.file_system_group.security_group_id],
+        "Tags": "{% $request.scratch.Tags %}",
+        # The same token for the same execution: a repeated call finds the file system, it does not make another.
+        "ClientRequestToken": "{% $request.scratch.ClientRequestToken %}",
+    }
     return AwsCall(
         scope,
         "Create scratch file system",
         service="fsx",
         action="createFileSystem",
-        arguments={
-            "FileSystemType": "LUSTRE",
-            # The API's own default is 2.10, which cannot be linked by associations.
-            "FileSystemTypeVersion": "2.15",
-            "StorageCapacity": "{% $request.scratch.StorageCapacity %}",
-            "LustreConfiguration": "{% $request.scratch.LustreConfiguration %}",
-            "SubnetIds": [network.subnet.subnet_id],
-            "SecurityGroupIds": [network.file_system_group.security_group_id],
-            "Tags": "{% $request.scratch.Tags %}",
-            # The same token for the same execution: a repeated call finds the file system, it does not make another.
-            "ClientRequestToken": "{% $request.scratch.ClientRequestToken %}",
-        },
+        arguments=arguments if key is None else _with_key(arguments, key),
         assign={"file_system_id": "{% $states.result.FileSystem.FileSystemId %}"},
-        allowed_by=[*ownership.may_create(), *network.may_be_used()],
+        allowed_by=[*ownership.may_create(), *network.may_be_used(), *may_encrypt_file_systems(key)],
     )
+
+
+def _with_key(arguments: dict[str, Any], key: kms.IKey) -> str:
+    """A key can be named for a persistent file system only; a field that is sometimes there takes one expression."""
+    persistent = "$request.scratch.LustreConfiguration.DeploymentType = 'PERSISTENT_2'"
+    parts = ", ".join(f"{name!r}: {_in_jsonata(value)}" for name, value in arguments.items())
+    return f"{{% $merge([{{{parts}}}, {persistent} ? {{'KmsKeyId': '{key.key_arn}'}} : {{}}]) %}}"
+
+
+def _in_jsonata(value: str | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_jsonata, value))}]"
+    return value[2:-2].strip() if value.startswith("{%") else f"'{value}'"
 
 
 def link_to_s3(scope: Construct, *, ownership: Ownership) -> tuple[sfn.Map, AwsCall]:

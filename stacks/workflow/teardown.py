@@ -2,6 +2,7 @@
 
 from aws_cdk import ArnFormat, Duration, Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
@@ -11,6 +12,7 @@ from contract.certificate import AskedBy
 from contract.tags import State
 from contract.verdict import Durability
 from stacks.compute import Compute
+from stacks.encryption import may_use
 from stacks.functions import Functions
 from stacks.workflow.calls import REASON, Ask, AwsCall, on_any_error
 from stacks.workflow.machine import machine
@@ -44,6 +46,7 @@ class TeardownMachine(Construct):
         compute: Compute,
         ownership: Ownership,
         notices: sns.ITopic,
+        key: kms.IKey | None,
         log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(scope, id)
@@ -111,7 +114,7 @@ class TeardownMachine(Construct):
             otherwise=certify,
         )
         keep = mark_kept(self, functions=functions)
-        tell = self._tell(notices)
+        tell = self._tell(notices, key)
 
         # ---- the way through
         find.next(
@@ -213,7 +216,7 @@ class TeardownMachine(Construct):
             assign={"certificate": "{% $states.result.Payload %}"},
         )
 
-    def _tell(self, notices: sns.ITopic) -> AwsCall:
+    def _tell(self, notices: sns.ITopic, key: kms.IKey | None) -> AwsCall:
         return AwsCall(
             self,
             "Tell a person",
@@ -224,7 +227,10 @@ class TeardownMachine(Construct):
                 "Subject": "Belay keeps a file system",
                 "Message": f"{{% {_notice(self._own_arn)} %}}",
             },
-            allowed_by=[iam.PolicyStatement(actions=["sns:Publish"], resources=[notices.topic_arn])],
+            allowed_by=[
+                iam.PolicyStatement(actions=["sns:Publish"], resources=[notices.topic_arn]),
+                *may_use(key, through="sns"),
+            ],
         )
 
     def _kept(self) -> sfn.Fail:

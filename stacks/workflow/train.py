@@ -1,6 +1,7 @@
 """The flow chart of a run: accept, create scratch, link to S3, train, teardown, verdict."""
 
 from aws_cdk import Duration
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
@@ -53,6 +54,7 @@ class TrainMachine(Construct):
         compute: Compute,
         network: Network,
         ownership: Ownership,
+        key: kms.IKey | None,
         teardown: sfn.IStateMachine,
         log_retention: logs.RetentionDays,
     ) -> None:
@@ -60,7 +62,7 @@ class TrainMachine(Construct):
         never_started = self._never_started()
 
         accept = self._accept(functions)
-        create = create_scratch(self, network=network, ownership=ownership)
+        create = create_scratch(self, network=network, ownership=ownership, key=key)
         created = Poll(
             self,
             "Scratch file system",

@@ -60,6 +60,21 @@ def test_another_runs_or_another_deployments_file_system_is_never_found(world: W
     assert _find(world)["file_system"] is None
 
 
+@pytest.mark.parametrize("on_record", [True, False])
+def test_a_file_system_that_is_older_than_the_run_it_names_is_left_alone(world: World, on_record: bool) -> None:
+    """Our tags on somebody else's file system must not cost them what is on it."""
+    if on_record:
+        _execution(world, status="ABORTED")
+    world.put(PREFIX.plan, b"{}")
+    world.scratch("fs-00000000000000001", minute=-6)
+    world.scratch("fs-00000000000000002", minute=1)
+
+    found = _find(world)
+
+    assert found["file_system"]["id"] == "fs-00000000000000002"
+    assert found["others"] == []
+
+
 def test_it_is_found_on_a_later_page(world: World) -> None:
     _execution(world)
     for number in range(4):

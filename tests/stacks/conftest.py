@@ -23,6 +23,8 @@ def existing(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
             network=EXISTING_NETWORK,
             dataset_buckets=["corpora", "images"],
             log_retention_days=365,
+            customer_key=True,
+            audit=True,
             notice_email="someone@example.com",
         )
     )

@@ -74,19 +74,23 @@ def test_nobody_deletes_objects_links_or_exports(all_grants: list[Grant]) -> Non
 def test_only_train_makes_file_systems_and_only_tagged_as_ours(all_grants: list[Grant]) -> None:
     making = [grant for grant in all_grants if grant.action == "fsx:CreateFileSystem"]
     assert [(grant.holder, grant.condition) for grant in making] == [
-        (TRAIN, "StringEquals aws:RequestTag/belay:deployment = belay")
+        (
+            TRAIN,
+            "StringEquals aws:RequestTag/belay:deployment = belay and StringEquals aws:RequestTag/belay:state = empty",
+        )
     ]
 
 
 def test_links_and_exports_are_made_on_our_file_systems_only(all_grants: list[Grant]) -> None:
-    on_file_systems = [
-        grant for grant in all_grants if grant.action.startswith("fsx:CreateData") and "file-system/" in grant.resource
-    ]
-    assert {grant.action for grant in on_file_systems} == {
-        "fsx:CreateDataRepositoryAssociation",
-        "fsx:CreateDataRepositoryTask",
+    on_file_systems = {
+        (grant.action, grant.condition)
+        for grant in all_grants
+        if grant.action.startswith("fsx:CreateData") and "file-system/" in grant.resource
     }
-    assert {grant.condition for grant in on_file_systems} == {OURS}
+    assert on_file_systems == {
+        ("fsx:CreateDataRepositoryAssociation", f"{OURS} and StringEquals aws:ResourceTag/belay:state = empty"),
+        ("fsx:CreateDataRepositoryTask", OURS),
+    }
 
 
 def test_whoever_can_make_a_file_system_ours_by_tag_cannot_delete_any(all_grants: list[Grant]) -> None:

@@ -63,6 +63,8 @@ def test_prices_on_the_command_line_are_json() -> None:
         ("max_instances", "many"),
         ("root_volume_gib", 50),
         ("log_retention_days", 31),
+        ("customer_key", "perhaps"),
+        ("audit", 5),
         ("prices", "cheap"),
         ("prices", {"instance_hour": -1}),
         ("dataset_buckets", "one,two"),
@@ -100,6 +102,8 @@ def test_the_zone_of_an_existing_network_is_said_once() -> None:
         ("root_volume_gib", "500", 500),
         ("dataset_buckets", "one,two", ["one", "two"]),
         ("log_retention_days", "90", 90),
+        ("customer_key", "true", True),
+        ("audit", "true", True),
         ("notice_email", "someone@example.com", "someone@example.com"),
     ],
 )

@@ -9,6 +9,7 @@ from tests.support.templates import Assembly
 
 # Policies that stand at a resource and say who may use it.
 _AT_RESOURCES = {
+    "AWS::KMS::Key": "KeyPolicy",
     "AWS::S3::BucketPolicy": "PolicyDocument",
     "AWS::SNS::TopicPolicy": "PolicyDocument",
     "AWS::SQS::QueuePolicy": "PolicyDocument",
@@ -102,12 +103,17 @@ def _by_action(of_one: list[Grant]) -> Iterator[str]:
 
 def _of_document(holder: str, document: dict[str, Any]) -> Iterator[Grant]:
     for statement in document["Statement"]:
-        unread = set(statement) - {"Action", "Resource", "Effect", "Condition", "Principal", "Sid"}
+        unread = set(statement) - {"Action", "Resource", "NotResource", "Effect", "Condition", "Principal", "Sid"}
         assert not unread, f"{holder}: {unread} say more than this reads"
         who = f"{holder}: {_principal(statement)}" if "Principal" in statement else holder
         for action in _listed(statement["Action"]):
-            for resource in _listed(statement["Resource"]):
+            for resource in _resources(statement):
                 yield Grant(who, action, resource, _condition(statement), statement["Effect"])
+
+
+def _resources(statement: dict[str, Any]) -> list[str]:
+    spared = [f"everything but {resource}" for resource in _listed(statement.get("NotResource", []))]
+    return [*_listed(statement.get("Resource", [])), *spared]
 
 
 def _condition(statement: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ _ARNS = {
     "AWS::Events::Rule": "arn:aws:events:{region}:{account}:rule/{name}",
     "AWS::IAM::InstanceProfile": "arn:aws:iam::{account}:instance-profile/{name}",
     "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
+    "AWS::KMS::Key": "arn:aws:kms:{region}:{account}:key/{name}",
     "AWS::Lambda::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
     "AWS::Lambda::LayerVersion": "arn:aws:lambda:{region}:{account}:layer:{name}:1",
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",

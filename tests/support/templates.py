@@ -48,6 +48,11 @@ class Assembly:
         assert len(found) == 1, f"{path}: {[r.path for r in found]}"
         return found[0]
 
+    def identity(self, stack: str, logical_id: str) -> tuple[str, str, str]:
+        """Path, name and type of the resource that the template of this stack calls so."""
+        resolver, raw = self._resolvers[stack], self.templates[stack]["Resources"][logical_id]
+        return resolver.path(logical_id), resolver.name(logical_id), raw["Type"]
+
     def machine(self, name: str) -> dict[str, Any]:
         """The ASL of the machine under this construct, fresh: a test may change it."""
         definition: dict[str, Any] = json.loads(self.at(f"{name}/Machine", _MACHINE).properties["DefinitionString"])

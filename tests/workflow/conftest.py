@@ -8,6 +8,7 @@ import pytest
 
 from examples.data import digits
 from local_cloud.cloud import REPOSITORY, LocalCloud
+from tests.permissions import recorded
 from tests.workflow.jobs import DATASET
 from tests.workflow.runs import Deployed
 
@@ -42,6 +43,8 @@ def uploaded(cloud: LocalCloud, tmp_path_factory: pytest.TempPathFactory) -> Dep
 def deployed(uploaded: Deployed) -> Iterator[Deployed]:
     yield uploaded
     uploaded.cloud.clear_faults()
+    refused = recorded.refused_by_the_simulator(uploaded.cloud)
+    assert not refused, "calls that were allowed here, and would not be on AWS:\n" + "\n".join(refused)
 
 
 def free_port() -> int:
