@@ -57,8 +57,8 @@ crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call fa
 # One process a core, up to four: each has a local cloud of its own.
 PYTEST = $(IN_VENV) pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
-.PHONY: check format lint types dockerfile tests unit synth e2e
-check: format lint types dockerfile tests ## everything below, in this order
+.PHONY: check format lint types dockerfile security permissions tests unit synth e2e
+check: format lint types dockerfile security tests ## everything below, in this order
 
 format: .venv/.check ## is all Python formatted?
 	@$(IN_VENV) ruff format --check .
@@ -72,11 +72,22 @@ types: .venv/.check ## mypy, strict
 dockerfile: .venv/.check ## hadolint on the trainer's Dockerfile
 	@.venv/bin/hadolint containers/trainer/Dockerfile && echo "hadolint: containers/trainer/Dockerfile is clean"
 
+# Digests stand everywhere here: long hexadecimal words are no sign of a secret.
+SECRETS = .venv/bin/detect-secrets-hook --disable-plugin HexHighEntropyString
+SHIPPED = app.py client containers contract lambdas local_cloud stacks
+
+security: .venv/.check ## bandit on what is shipped, and a search for secrets in every file
+	@.venv/bin/bandit --quiet --recursive --configfile pyproject.toml $(SHIPPED) && echo "bandit: nothing found"
+	@git ls-files -z | xargs -0 $(SECRETS) --exclude-files 'package-lock.json' && echo "detect-secrets: nothing found"
+
+permissions: .venv/.check node_modules/.ready ## every AWS call and every role x action x resource, asked of a simulator of IAM
+	@$(IN_VENV) pytest tests/permissions
+
 tests: .venv/.check node_modules/.ready ## every test in one go: unit, synth and e2e
 	@$(PYTEST)
 
 unit: .venv/.check node_modules/.ready ## the quick tests only
-	@$(PYTEST) --ignore=tests/stacks --ignore=tests/workflow
+	@$(PYTEST) --ignore=tests/stacks --ignore=tests/permissions --ignore=tests/workflow
 
 synth: .venv/.check node_modules/.ready ## the templates, the state machines and the grants
 	@$(IN_VENV) pytest tests/stacks

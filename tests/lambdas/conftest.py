@@ -19,7 +19,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     settings = {
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",  # pragma: allowlist secret
         "BELAY_BUCKET": BUCKET,
         "BELAY_DEPLOYMENT": "belay",
         "BELAY_DATASET_BUCKETS": "shared-data, lab-data",

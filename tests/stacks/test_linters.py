@@ -5,9 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.permissions.simulator import policies_of
 from tests.support.asl import Json
-from tests.support.linters import asl_validator, cfn_lint
+from tests.support.linters import asl_validator, cfn_lint, parliament
 from tests.support.templates import Assembly
+
+# What parliament says of statements that are as they should be: one action is about several kinds of things, of which
+# each has a statement and a condition of its own, or none at all; and what knows no resources is held to a cluster.
+LEFT = (
+    "RESOURCE_MISMATCH [{'action': 'fsx:CreateDataRepository",
+    "RESOURCE_MISMATCH [{'action': 'states:DescribeExecution', 'required_format': 'arn:*:states:*:*:express:*:*:*'}]",
+    "RESOURCE_MISMATCH [{'action': 'states:ListExecutions', 'required_format': 'arn:*:states:*:*:mapRun:*/*:*'}]",
+    "RESOURCE_STAR ['ecs:ListTasks']",
+    "RESOURCE_STAR ['ecs:Poll', 'ecs:StartTelemetrySession']",
+    "RESOURCE_STAR ['logs:CreateLogStream', 'logs:PutLogEvents']",
+)
 
 
 def test_cfn_lint_finds_nothing(assembly: Assembly, tmp_path: Path) -> None:
@@ -49,3 +61,29 @@ def test_the_asl_validator_sees_a_planted_defect(
     teardown = assembly.machine("Teardown")
     plant(teardown["States"])
     assert told in asl_validator({"Teardown": teardown}, tmp_path)
+
+
+def test_parliament_finds_nothing_but_what_is_left(assembly: Assembly) -> None:
+    found = [finding.partition(": ")[2] for finding in parliament(policies_of(assembly).of_roles)]
+    assert [finding for finding in found if not finding.startswith(LEFT)] == []
+    assert [left for left in LEFT if not any(finding.startswith(left) for finding in found)] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"Action": "fsx:DeleteFileSystems"}, "UNKNOWN_ACTION"),
+        ({"Resource": "arn:aws:s3:::bucket"}, "RESOURCE_MISMATCH"),
+        ({"Condition": {"StringEquals": {"fsx:Owner": "belay"}}}, "UNKNOWN_CONDITION_FOR_ACTION"),
+        ({"Condition": {"StringEqual": {"aws:ResourceTag/belay:deployment": "belay"}}}, "UNKNOWN_OPERATOR"),
+        ({"Resource": "*"}, "RESOURCE_STAR"),
+    ],
+    ids=["action", "resource", "key", "operator", "star"],
+)
+def test_parliament_sees_a_planted_defect(assembly: Assembly, change: Json, told: str) -> None:
+    role = "BelayTraining/Teardown/Machine/Role"
+    [document] = policies_of(assembly).of_roles[role]
+    [deleting] = [one for one in document["Statement"] if one["Action"] == "fsx:DeleteFileSystem"]
+    deleting.update(change)
+    found = [one for one in parliament({role: [document]}) if not one.partition(": ")[2].startswith(LEFT)]
+    assert [one for one in found if told in one], found

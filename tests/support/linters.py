@@ -1,9 +1,11 @@
-"""The two linters of others: cfn-lint for templates, asl-validator for state machines."""
+"""The linters of others: cfn-lint for templates, asl-validator for state machines, parliament for policies."""
 
 import copy
 import json
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,17 @@ def asl_validator(definitions: dict[str, Json], folder: Path) -> str:
         command += ["--json-path", _written(folder / f"{name}.asl.json", definition)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr + f"exit code {done.returncode}"
+
+
+def parliament(policies: dict[str, list[Json]]) -> Iterator[str]:
+    """`<holder>: <issue> <detail>` for each finding in what a role or a resource says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # It imports pkg_resources, which says of itself that it is old.
+        from parliament import analyze_policy_string
+    for holder, documents in policies.items():
+        for document in documents:
+            for finding in analyze_policy_string(json.dumps(document)).findings:
+                yield f"{holder}: {finding.issue} {finding.detail}"
 
 
 def _with_plain_timeouts(template: Json) -> Json:

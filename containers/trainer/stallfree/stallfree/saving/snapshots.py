@@ -15,7 +15,7 @@ from stallfree.saving.ground import Ground
 from stallfree.saving.parts import write_small_files
 from stallfree.saving.publish import best_of
 
-_IN_MEMORY = Path("/dev/shm")
+_IN_MEMORY = Path("/dev/shm")  # nosec B108 # a folder of our own is made in it
 
 
 class Snapshots:
