@@ -52,6 +52,18 @@ chaos: .venv/.local node_modules/.ready ## every fault at every state, for real 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)
 	@PYTHONPATH=containers/trainer/stallfree:containers/trainer/stallfree/tests $(IN_VENV) benchmarks.crash $(OPTIONS)
 
+# ---- proofs that are too long for every run; the tests take a part of each
+
+.PHONY: explore mutate fidelity
+explore: .venv/.check ## every fault at every state of both flows, acted out (minutes; OPTIONS=--help)
+	@$(IN_VENV) tests.model $(OPTIONS)
+
+mutate: .venv/.check ## defects planted in the flows one by one: is each noticed? (minutes)
+	@$(IN_VENV) tests.model.mutate
+
+fidelity: .venv/.check ## 500 schedules in the model and in the local cloud: is there a difference? (minutes)
+	@$(IN_VENV) tests.model.fidelity
+
 # ---- the gate: all of it passes before every commit
 
 # One process a core, up to four: each has a local cloud of its own.

@@ -1,0 +1,213 @@
+"""A state machine's definition, made ready to run: expressions compiled, and for each state what it still needs.
+
+A variable that nothing reads any more is dropped on the way. It changes no outcome, and without it many states of the
+search fall together that differ only in how they were reached.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tests.model.jsonata import compiled
+from tests.model.values import freeze
+
+Json = dict[str, Any]
+Template = Callable[[Mapping[str, Any]], Any]
+
+# The input of a state counts as one more variable: what passes it on keeps it alive.
+INPUT = "$states.input"
+_USED = re.compile(r"\$states\.input|\$([A-Za-z_]\w*)")
+_TERMINAL = ("States.DataLimitExceeded", "States.Runtime")
+
+
+def template(value: Any) -> Template:
+    """JSON with expressions in it, as a function of the variables."""
+    if isinstance(value, str) and value.startswith("{%"):
+        return compiled(value[2:-2].strip())
+    if isinstance(value, dict):
+        parts = {key: template(inner) for key, inner in value.items()}
+        return lambda scope: freeze({key: part(scope) for key, part in parts.items()})
+    if isinstance(value, list):
+        items = [template(inner) for inner in value]
+        return lambda scope: tuple(item(scope) for item in items)
+    return lambda scope: value
+
+
+def used(value: Any) -> set[str]:
+    """The variables that the expressions anywhere in this JSON may read."""
+    if isinstance(value, dict):
+        return set().union(*(used(inner) for inner in value.values()))
+    if isinstance(value, list):
+        return set().union(*(used(inner) for inner in value))
+    if isinstance(value, str) and value.startswith("{%"):
+        return {match[0] if match[0] == INPUT else match[1] for match in _USED.finditer(value)}
+    return set()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A Catch, or one way of a Choice."""
+
+    next: str
+    assign: dict[str, Template]
+    output: Template | None
+    condition: Template | None = None
+    errors: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Retrier:
+    errors: tuple[str, ...]
+    attempts: int
+    interval_seconds: float
+    rate: float
+    longest_seconds: float
+
+    @cached_property
+    def patience_seconds(self) -> float:
+        return sum(min(self.interval_seconds * self.rate**n, self.longest_seconds) for n in range(self.attempts))
+
+
+@dataclass
+class State:
+    name: str
+    kind: str
+    raw: Json
+    next: str | None
+    assign: dict[str, Template]
+    output: Template | None
+    arguments: Template
+    resource: str
+    timeout: Template | None
+    error: Template | None
+    cause: Template | None
+    items: Template | None
+    ways: list[Rule]
+    default: str | None
+    retriers: list[Retrier]
+    catchers: list[Rule]
+    inner: list["Block"] = field(default_factory=list)
+
+
+@dataclass
+class Block:
+    """States with a beginning: the machine, a branch, or what is done with each item."""
+
+    start: str
+    states: dict[str, State]
+    needs: dict[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Machine:
+    name: str
+    block: Block
+    timeout_seconds: int
+
+
+def matches(error: str, names: tuple[str, ...]) -> bool:
+    """Whether a Retry or Catch with these names takes this error. Two errors nothing general takes."""
+    if error in names:
+        return True
+    if error in _TERMINAL:
+        return False
+    if "States.ALL" in names:
+        return True
+    return "States.TaskFailed" in names and error != "States.Timeout"
+
+
+def load(name: str, definition: Json, *, pruned: bool = True) -> Machine:
+    """`pruned`: what nothing reads any more is dropped."""
+    return Machine(name, _block(definition, pruned), definition.get("TimeoutSeconds", 0))
+
+
+def _block(raw: Json, pruned: bool) -> Block:
+    states = {name: _state(name, state, pruned) for name, state in raw["States"].items()}
+    return Block(raw["StartAt"], states, _needs(states) if pruned else {})
+
+
+def _state(name: str, raw: Json, pruned: bool) -> State:
+    blocks = [*raw.get("Branches", []), *([raw["ItemProcessor"]] if "ItemProcessor" in raw else [])]
+    return State(
+        name=name,
+        kind=raw["Type"],
+        raw=raw,
+        next=raw.get("Next"),
+        assign=_assign(raw),
+        output=_optional(raw, "Output"),
+        arguments=template(raw.get("Arguments", {})),
+        resource=raw.get("Resource", "").partition(":::")[2],
+        timeout=_optional(raw, "TimeoutSeconds"),
+        error=_optional(raw, "Error"),
+        cause=_optional(raw, "Cause"),
+        items=_optional(raw, "Items"),
+        ways=[_rule(one) for one in raw.get("Choices", [])],
+        default=raw.get("Default"),
+        retriers=[_retrier(one) for one in raw.get("Retry", [])],
+        catchers=[_rule(one) for one in raw.get("Catch", [])],
+        inner=[_block(one, pruned) for one in blocks],
+    )
+
+
+def _rule(raw: Json) -> Rule:
+    return Rule(
+        next=raw["Next"],
+        assign=_assign(raw),
+        output=_optional(raw, "Output"),
+        condition=_optional(raw, "Condition"),
+        errors=tuple(raw.get("ErrorEquals", ())),
+        text=str(raw.get("Condition", "")).removeprefix("{% ").removesuffix(" %}"),
+    )
+
+
+def _retrier(raw: Json) -> Retrier:
+    return Retrier(
+        errors=tuple(raw["ErrorEquals"]),
+        attempts=raw.get("MaxAttempts", 3),
+        interval_seconds=raw.get("IntervalSeconds", 1),
+        rate=raw.get("BackoffRate", 2),
+        longest_seconds=raw.get("MaxDelaySeconds", float("inf")),
+    )
+
+
+def _assign(raw: Json) -> dict[str, Template]:
+    return {name: template(value) for name, value in raw.get("Assign", {}).items()}
+
+
+def _optional(raw: Json, key: str) -> Template | None:
+    return template(raw[key]) if key in raw else None
+
+
+# ---- what is still needed
+
+
+def _needs(states: dict[str, State]) -> dict[str, frozenset[str]]:
+    """For each state, every variable that it or a state after it may read. A fixed point, found by going round."""
+    needs: dict[str, frozenset[str]] = dict.fromkeys(states, frozenset())
+    changed = True
+    while changed:
+        changed = False
+        for name, state in states.items():
+            new = frozenset(_needed_by(state, needs))
+            changed = changed or new != needs[name]
+            needs[name] = new
+    return needs
+
+
+def _needed_by(state: State, needs: Mapping[str, frozenset[str]]) -> set[str]:
+    raw = state.raw
+    own = used({key: raw[key] for key in raw if key not in ("Assign", "Output", "Catch", "Choices")})
+    passes_on = state.kind in ("Pass", "Wait", "Choice", "Succeed")
+    ways = [(raw, state.next, passes_on)] if state.kind != "Choice" else [(raw, state.default, True)]
+    ways += [(rule, rule["Next"], True) for rule in raw.get("Choices", [])]
+    ways += [(rule, rule["Next"], False) for rule in raw.get("Catch", [])]
+    for rule, target, keeps_input in ways:
+        own |= used({key: rule[key] for key in ("Assign", "Output", "Condition") if key in rule})
+        after = set(needs.get(target, ())) if target else ({INPUT} if keeps_input else set())
+        if "Output" in rule or not keeps_input:
+            after.discard(INPUT)
+        own |= after - set(rule.get("Assign", {}))
+    return own

@@ -1,0 +1,104 @@
+"""Small defects, each planted alone: what somebody may well break in a flow, and the model has to notice."""
+
+import copy
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.asl import scopes, states
+
+Json = dict[str, Any]
+
+# (what is there, what stands there instead): each place in an expression is changed alone.
+_CONDITIONS = [
+    (" = ", " != "),
+    ("$not(", "("),
+    (" < ", " > "),
+    (" and ", " or "),
+    ("['ready'", "['pending'"),
+    ("'gone'", "'failed'"),
+]
+
+
+# What the world reads of direct calls. The others are held to the APIs' own models by tests/stacks.
+_MODELLED = {"FileSystemId", "Input", "Paths", "Task", "Tags", "ClientRequestToken", "FileSystemPath"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    machine: str
+    state: str
+    definition: Json
+
+
+def of(definitions: dict[str, Json]) -> Iterator[Mutant]:
+    for machine, definition in definitions.items():
+        for name, _ in _changes(definition):
+            changed = copy.deepcopy(definition)
+            # The same walk over the copy finds the same place, and changes it there.
+            dict(_changes(changed))[name]()
+            if changed != definition:
+                yield Mutant(f"{machine}: {name}", machine, _state_in(name, definition), changed)
+
+
+def _state_in(name: str, definition: Json) -> str:
+    """The longest state's name that the change's name begins with."""
+    return max((state for state in states(definition) if name.startswith(f"{state}: ")), key=len)
+
+
+def _changes(definition: Json) -> Iterator[tuple[str, Any]]:
+    for scope in scopes(definition):
+        names = list(scope.states)
+        for name, state in scope.states.items():
+            yield from _of_rules(name, state)
+            yield from _of_ways(name, state, names)
+            yield from _of_values(name, state)
+
+
+def _of_rules(name: str, state: Json) -> Iterator[tuple[str, Any]]:
+    for kind in ("Catch", "Retry"):
+        for index, rule in enumerate(state.get(kind, [])):
+            what = f"{name}: {kind} of {', '.join(rule['ErrorEquals'])}"
+            yield f"{what} dropped", lambda kind=kind, index=index: state[kind].pop(index)
+            yield f"{what} for another error", lambda rule=rule: rule.update(ErrorEquals=["Another.Error"])
+            if rule.get("MaxAttempts"):
+                yield f"{what}, no attempts", lambda rule=rule: rule.update(MaxAttempts=0)
+    if "TimeoutSeconds" in state:
+        yield f"{name}: no time-out", lambda: state.pop("TimeoutSeconds")
+
+
+def _of_ways(name: str, state: Json, names: list[str]) -> Iterator[tuple[str, Any]]:
+    rules = [(state, key) for key in ("Next", "Default") if key in state]
+    rules += [(rule, "Next") for kind in ("Choices", "Catch") for rule in state.get(kind, [])]
+    for index, (rule, key) in enumerate(rules):
+        at = names.index(rule[key])
+        for shift in (1, len(names) // 2):
+            other = names[(at + shift) % len(names)]
+            if other != rule[key]:
+                yield (
+                    f"{name}: way {index} to '{other}'",
+                    lambda rule=rule, key=key, other=other: rule.update({key: other}),
+                )
+    for index, way in enumerate(state.get("Choices", [])):
+        yield f"{name}: choice {index} dropped", lambda index=index: state["Choices"].pop(index)
+        for there, instead in _CONDITIONS:
+            for match in re.finditer(re.escape(there), way["Condition"]):
+                text = way["Condition"][: match.start()] + instead + way["Condition"][match.end() :]
+                yield f"{name}: choice {index}: {text}", lambda way=way, text=text: way.update(Condition=text)
+
+
+def _of_values(name: str, state: Json) -> Iterator[tuple[str, Any]]:
+    for holder in (state, *state.get("Choices", []), *state.get("Catch", [])):
+        for variable in holder.get("Assign", {}):
+            where = "" if holder is state else f" on the way to {holder['Next']}"
+            yield (
+                f"{name}: ${variable} not assigned{where}",
+                lambda holder=holder, key=variable: holder["Assign"].pop(key),
+            )
+    asked = state.get("Arguments", {})
+    asked = asked.get("Payload", {key: asked[key] for key in asked if key in _MODELLED})
+    for key in list(asked):
+        holder = state["Arguments"].get("Payload", state["Arguments"])
+        yield f"{name}: argument {key} dropped", lambda holder=holder, key=key: holder.pop(key)

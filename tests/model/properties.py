@@ -1,0 +1,82 @@
+"""The promises, as questions to a state of the whole system. Each answers with what is wrong, in words, or None."""
+
+from contract.certificate import Certificate
+from contract.verdict import Durability, Training
+from tests.model import s3
+from tests.model.net import System
+from tests.model.world import World
+
+
+def at_the_end(system: System, *, faults: int) -> str | None:
+    """Nothing is under way, and nobody will come again: all three promises at once."""
+    world = system.world
+    assert world.train is not None
+    wrong = leaks(world) or lies_of_train(world) or lies_of_certificate(world)
+    # A certificate that cannot be written after the file system is gone is not tried again by anyone. It then lacks,
+    # or goes on saying what it said before: too little, but nothing that is not so.
+    return wrong or (None if faults > 1 else too_dark(world)) or (None if faults else uncertified(world))
+
+
+def certificate_of(world: World) -> Certificate | None:
+    body = world.s3.get(s3.PREFIX.certificate)
+    return Certificate.model_validate_json(body) if body else None
+
+
+def everything_is_in_s3(world: World) -> bool:
+    return all(s3.is_whole(world.s3, step) for step in range(1, world.saved + 1))
+
+
+def leaks(world: World) -> str | None:
+    """Promise 2. A file system may stay only if what it holds cannot be had, and someone was told."""
+    if any(one.may_write for one in world.trainings):
+        return "a training task is left behind"
+    for one in world.file_systems:
+        if one.lifecycle != "FAILED":
+            return f"{one.id} is left behind, {one.lifecycle}"
+    return None
+
+
+def lies_of_train(world: World) -> str | None:
+    """Promise 3, for the execution's own end."""
+    end = world.train
+    assert end is not None
+    if end.status == "SUCCEEDED" and not world.finished:
+        return "Train succeeded, but training did not complete"
+    if end.status == "SUCCEEDED" and not everything_is_in_s3(world):
+        return "Train succeeded, but not all checkpoints are in S3"
+    return None
+
+
+def lies_of_certificate(world: World) -> str | None:
+    """Promise 3, for the record: both answers against what really is."""
+    told = certificate_of(world)
+    if told is None:
+        return None
+    verdict = told.verdict
+    if verdict.durability is Durability.VERIFIED and not everything_is_in_s3(world):
+        return "certified as verified, but not all checkpoints are in S3"
+    if verdict.durability is Durability.NOTHING_SAVED and world.saved:
+        return "certified as nothing saved, but there was a checkpoint"
+    if verdict.training is Training.COMPLETED and not world.finished:
+        return "certified as completed, but training did not complete"
+    if verdict.last_verified_step and not s3.is_whole(world.s3, verdict.last_verified_step):
+        return f"step {verdict.last_verified_step} is certified, but not whole in S3"
+    return None
+
+
+def too_dark(world: World) -> str | None:
+    """Promise 3 the other way round: nothing is called lost or kept that is not."""
+    told = certificate_of(world)
+    if told is None:
+        return None
+    if told.verdict.durability is Durability.LOST and world.saved and everything_is_in_s3(world):
+        return "certified as lost, but all checkpoints are in S3"
+    if told.verdict.durability is Durability.KEPT and not world.file_systems:
+        return "certified as kept, but the file system is gone"
+    return None
+
+
+def uncertified(world: World) -> str | None:
+    if s3.PREFIX.plan in world.s3 and certificate_of(world) is None:
+        return "no certificate"
+    return None
