@@ -7,7 +7,6 @@ from benchmarks.checkpoint.running import folder_for, run
 from benchmarks.checkpoint.training import Training
 from benchmarks.figures import Figure
 
-_TURNS_PER_SAVE = 2
 _MOST_NOISE = 0.1
 """Of the time to durable. With more than that between two saves, "within the noise" would say nothing."""
 
@@ -21,7 +20,7 @@ def measure(progress: Progress, options: Options) -> list[Figure]:
         how="sleeping",
         step_seconds=options.step_seconds,
         # The first is dropped, and from then on every other one has checksums.
-        saves=1 + 2 * _TURNS_PER_SAVE * options.saves,
+        saves=1 + 2 * options.saves,
         seconds=0.0,
         quiet_steps=options.quiet_steps,
     )

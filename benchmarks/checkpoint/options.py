@@ -25,7 +25,7 @@ class Options:
     state_gb: float = 1.5
     saves: int = 5
     """At least, with the first, which is told apart."""
-    seconds: float = 60.0
+    seconds: float = 30.0
     """More saves, until the slowdown is known well, for no longer than this."""
     quiet_steps: int = 4
     step_seconds: float = 0.5
@@ -51,7 +51,7 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--ways", metavar="WAY,...", default=",".join(_PEERS_IN_IDLE), help="these ways of saving")
     parser.add_argument("--state-gb", type=float, help="weights and optimizer state together (default: 1.5)")
     parser.add_argument("--saves", type=int, help="saves of each way at least, the first included (default: 5)")
-    parser.add_argument("--seconds", type=float, help="for more saves, where the noise asks for them (default: 60)")
+    parser.add_argument("--seconds", type=float, help="for more saves, where the noise asks for them (default: 30)")
     parser.add_argument("--quick", action="store_true", help="a small state and few saves: does everything still run?")
     chosen = parser.parse_args(arguments)
     parts, ways = _known(parser, "part", chosen.only, PARTS), _known(parser, "way", chosen.ways, WAYS)
