@@ -70,18 +70,19 @@ def versions() -> dict[str, str]:
 
 
 def _idle(progress: Progress, options: Options) -> Outcome:
-    return _compare(progress, options, "idle", "sleeping", options.ways)
+    return _compare(progress, options, "sleeping", options.ways)
 
 
 def _busy(progress: Progress, options: Options) -> Outcome:
-    return _compare(progress, options, "busy", "busy", _busy_ways(options))
+    return _compare(progress, options, "busy", _busy_ways(options))
 
 
 def _busy_ways(options: Options) -> tuple[str, ...]:
     return tuple(way for way in options.ways if way in _BUSY_WAYS)
 
 
-def _compare(progress: Progress, options: Options, mode: str, how: str, ways: tuple[str, ...]) -> Outcome:
+def _compare(progress: Progress, options: Options, how: str, ways: tuple[str, ...]) -> Outcome:
+    mode = loop.MODES[how]
     seen, not_seen = loop.compare(progress, options, how, ways)
     found = None
     if "overlapped" in seen:

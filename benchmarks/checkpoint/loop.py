@@ -12,6 +12,8 @@ from benchmarks.checkpoint.running import Failed, folder_for, run
 from benchmarks.checkpoint.training import Training
 from benchmarks.figures import Figure
 
+MODES = {"sleeping": "idle", "busy": "busy", "cuda": "cuda"}
+"""What the CPU does, or who computes in its place."""
 _MILLISECONDS = 1000
 
 
@@ -22,7 +24,7 @@ def compare(
     seen: dict[str, Measured] = {}
     missing: dict[str, str] = {}
     for way in ways:
-        progress.next(f"{how}: {WAYS[way].title}")
+        progress.next(f"{MODES[how]}: {WAYS[way].title}")
         if reason := WAYS[way].why_not():
             missing[way] = reason
             continue

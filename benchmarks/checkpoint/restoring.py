@@ -11,6 +11,7 @@ from stallfree.checkpoint import manifest
 from stallfree.checkpoint.store import Store
 from stallfree.loading import content, direct
 from transformers import GPT2LMHeadModel
+from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.checkpoint import floors
 from benchmarks.checkpoint.bars import ratio
@@ -110,6 +111,7 @@ def _a_checkpoint(folder: Path, state_gb: float) -> tuple[Path, torch.nn.Module]
     store = Store(checkpoints=folder, staging=folder / ".staging")
     store.open()
     staged = store.stage(1)
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     model.save_pretrained(staged)
     torch.save(optimizer.state_dict(), staged / "optimizer.pt")
     store.commit(1)
