@@ -26,6 +26,14 @@ to both.
 _COLUMNS = (
     "| state | fault | training | checkpoints | file system | last verified | promises |\n|---|---|---|---|---|---|---|"
 )
+_FOUND = """
+## What it has found so far, each mended
+
+- When Certify failed for as long as it was tried, the file system was gone, nothing was left for the sweep to find, and
+  the run never had its certificate. The sweep now goes back to teardowns that ended badly.
+- When the reply to RunTask was lost, a training that came to its end was certified as crashed. What the trainer said of
+  itself now decides where an error says nothing of the task.
+"""
 _FAULTS = """
 | Fault | Means |
 |---|---|
@@ -47,7 +55,7 @@ def page(rows: Sequence[Row], *, cells: int) -> str:
         figures += f"; in {len(unreached)} more the run never came to the state, or ended before the fault could strike"
     if len(rows) < cells:
         figures += f"; {cells - len(rows)} of the grid's {cells} cells were not run"
-    parts = [_HEAD, figures + ".\n", _FAULTS]
+    parts = [_HEAD, figures + ".\n", _FAULTS, _FOUND]
     broken = [row for row in reached if not row.holds]
     if broken:
         parts.append("\n## What does not hold\n\n")
