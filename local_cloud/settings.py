@@ -7,7 +7,7 @@ from pathlib import Path
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
-ACCESS_KEY = SECRET_KEY = "test"  # nosec B105 # opens nothing  # pragma: allowlist secret
+ACCESS_KEY = SECRET_KEY = "test"  # pragma: allowlist secret
 HOST_PROGRAMS = Path(__file__).parent / "host" / "bin"
 
 

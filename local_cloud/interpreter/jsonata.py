@@ -68,7 +68,7 @@ def _hash(text: str, algorithm: str) -> str:
 
 
 def _random(seed: float | None = None) -> float:
-    return random.random() if seed is None else random.Random(math.floor(seed)).random()  # nosec B311 # as JSONata's is
+    return random.random() if seed is None else random.Random(math.floor(seed)).random()
 
 
 def _uuid() -> str:
