@@ -1,7 +1,6 @@
 """What the Lambdas see of the world: small stand-ins for boto3's clients, with its names, shapes and errors."""
 
 import json
-from datetime import UTC, datetime
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
@@ -200,7 +199,7 @@ def _file_system(one: Any) -> Json:
         "FileSystemType": "LUSTRE",
         "Lifecycle": one.lifecycle,
         "ResourceARN": f"{_ARN}/{one.id}",
-        "CreationTime": datetime(2026, 11, 21, tzinfo=UTC),
+        "CreationTime": objects.STARTED_AT,
         "DNSName": f"{one.id}.fsx.us-east-1.amazonaws.com",
         "LustreConfiguration": {"MountName": "abcde"},
         "Tags": [{"Key": key, "Value": value} for key, value in one.tags.items()],

@@ -120,8 +120,7 @@ def test_without_faults_a_run_trains_and_is_safe(definitions: Deployed) -> None:
     net.around.faults = False
     system = net.begin()
     while ahead := next_steps(net, system, stops=False):
-        [step] = ahead
-        system = step.to
+        system = ahead[0].to
     assert outcome(system) == "SUCCEEDED | Completed/Verified/deleted | no file system, 0 tasks, 2/2 in S3"
 
 
