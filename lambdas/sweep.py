@@ -49,6 +49,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     started: list[dict[str, str | None]] = []
     failed: list[str] = []
     seen: set[str] = set()
+    orphans = 0
     ours = scratch.tagged(client("fsx"), {tags.DEPLOYMENT: settings.deployment})
     for file_system in ours:
         try:
@@ -58,6 +59,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
                 continue
             if _tear_down(owner, file_system, settings, clock.now()):
                 started.append({"id": file_system.id, "execution_arn": owner})
+                # One that is kept was found before, by its own teardown.
+                orphans += file_system.state != tags.State.KEPT
         except Exception as error:
             # One file system's trouble must not keep the others; the round ends as an error all the same.
             logger.exception("could not look after a file system", extra={"file_system": file_system.id})
@@ -67,7 +70,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     except Exception as error:
         logger.exception("could not look for what lacks its certificate")
         failed.append(f"what lacks its certificate: {error}")
-    metrics.add_metric(name="OrphansFound", unit=MetricUnit.Count, value=len(started))
+    metrics.add_metric(name="OrphansFound", unit=MetricUnit.Count, value=orphans)
     metrics.add_metric(
         name="KeptFileSystems", unit=MetricUnit.Count, value=sum(one.state == tags.State.KEPT for one in ours)
     )

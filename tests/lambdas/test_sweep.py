@@ -127,6 +127,17 @@ def test_another_deployments_file_systems_are_not_ours_to_sweep(accepted: World)
     assert _started(accepted) == []
 
 
+@pytest.mark.parametrize(("state", "orphans"), [(State.IN_USE, 1), (State.KEPT, 0)])
+def test_what_is_tried_again_is_no_orphan(
+    accepted: World, capsys: pytest.CaptureFixture[str], state: State, orphans: int
+) -> None:
+    accepted.scratch(state=state, **_since(accepted))
+    accepted.states.add(ARN, started_at=STARTED_AT, status="FAILED")
+    accepted.now += timedelta(hours=1)
+    assert len(_started(accepted)) == 1
+    assert f'"OrphansFound":[{orphans}.0]' in capsys.readouterr().out.replace(" ", "")
+
+
 # ---- nothing is there any more, and nobody has said so
 
 
