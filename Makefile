@@ -117,8 +117,9 @@ fix: .venv/.check ## format, and mend what ruff can mend
 schema: .venv/.local ## write docs/job.schema.json from the contract
 	@$(IN_VENV) contract.schema
 
-reference: .venv/.local ## write docs/cli.md from the commands
+reference: .venv/.local ## write docs/cli.md from the commands, and docs/job.md from the job file's models
 	@$(IN_VENV) client.cli.reference
+	@$(IN_VENV) contract.reference
 
 # PyTorch stays out: which build of it is right differs from machine to machine (README, "Choosing a PyTorch").
 constraints: | .venv/bin/python ## pin every indirect dependency to what .venv has now

@@ -85,16 +85,20 @@ class Dataset(Part):
 class Lora(Part):
     """Train small adapters beside frozen weights (peft)."""
 
-    r: int = Field(default=8, ge=1, le=1024)
-    alpha: int = Field(default=16, ge=1)
-    dropout: float = Field(default=0.0, ge=0, lt=1)
-    target_modules: list[str] | Literal["all-linear"] = "all-linear"
+    r: int = Field(default=8, ge=1, le=1024, description="The rank of an adapter: how much it can learn.")
+    alpha: int = Field(default=16, ge=1, description="Scales what an adapter adds, by alpha / r.")
+    dropout: float = Field(default=0.0, ge=0, lt=1, description="The share of an adapter's inputs left out at random.")
+    target_modules: list[str] | Literal["all-linear"] = Field(
+        default="all-linear", description="The names of the layers that get an adapter."
+    )
 
 
 class Train(Part):
     """What runs: a built-in recipe with a model, or a command of your own."""
 
-    recipe: Literal["causal-lm", "sequence-classification", "image-classification"] | None = None
+    recipe: Literal["causal-lm", "sequence-classification", "image-classification"] | None = Field(
+        default=None, description="A built-in training; it needs a 'model'. Either this or 'command'."
+    )
     model: str | dict[str, Any] | None = Field(
         default=None,
         description="A Hub name, a folder on the mount ('data/model'), or a config to start from scratch.",
@@ -102,7 +106,7 @@ class Train(Part):
     arguments: dict[str, Any] = Field(
         default={}, description="transformers.TrainingArguments, passed straight through."
     )
-    lora: Lora | None = None
+    lora: Lora | None = Field(default=None, description="Train small adapters beside frozen weights (peft).")
     command: list[str] | None = Field(
         default=None,
         description="A Trainer script and its arguments (['data/train.py', '--lr', '1e-4']), or any program.",
@@ -140,9 +144,14 @@ class Train(Part):
 class Resources(Part):
     """What one training task may use. One job has its instance to itself."""
 
-    gpus: int = Field(default=1, ge=0, le=16)
+    gpus: int = Field(default=1, ge=0, le=16, description="At most those of the deployment's instance type.")
     cpus: int = Field(default=3, ge=1, le=192, description="vCPUs.")
-    memory: Mib = Field(default=12 * 1024, ge=256, le=32 * 1024 * 1024)
+    memory: Mib = Field(
+        default=12 * 1024,
+        ge=256,
+        le=32 * 1024 * 1024,
+        description="Of the host. A save needs room for one copy of the training's state.",
+    )
     spot: bool = Field(default=False, description="Cheaper; can be interrupted with two minutes' notice.")
 
 
@@ -150,7 +159,7 @@ class Stripe(Part):
     """How checkpoint files spread over the file system's servers (used where there is more than one)."""
 
     count: int = Field(default=-1, ge=-1, le=160, description="-1: over all of them.")
-    size: Mib = Field(default=4, ge=1, le=2048)
+    size: Mib = Field(default=4, ge=1, le=2048, description="How much goes to one server before the next one's turn.")
 
     @field_validator("count")
     @classmethod
@@ -164,7 +173,9 @@ class Scratch(Part):
     """The file system that this run gets, and loses at its end."""
 
     size: Mib = Field(default=1200 * 1024, description="1200GiB, 2400GiB, or a multiple of 2400GiB.")
-    type: Literal["SCRATCH_2", "PERSISTENT_2"] = "SCRATCH_2"
+    type: Literal["SCRATCH_2", "PERSISTENT_2"] = Field(
+        default="SCRATCH_2", description="PERSISTENT_2 is replicated, faster, and costs more."
+    )
     throughput: Literal[125, 250, 500, 1000] | None = Field(
         default=None, description="MB/s per TiB; only with PERSISTENT_2 (125 if left out)."
     )
@@ -195,7 +206,7 @@ class Checkpoint(Part):
     every: str | None = Field(
         default=None, description="'200 steps', or a time such as '10m'. Left out: 10m, or as max_loss needs it."
     )
-    keep: int = Field(default=3, ge=1, le=1000)
+    keep: int = Field(default=3, ge=1, le=1000, description="How many stay on the file system, the newest ones.")
     max_loss: str | None = Field(
         default=None,
         description="The most work that a failure may cost, a lost file system included: a time ('30m'), or what it"
@@ -281,15 +292,15 @@ class Limits(Part):
 class Retry(Part):
     """How often training starts again on the same file system, by what ended it."""
 
-    capacity: int = Field(default=2, ge=0, le=100)
-    interruption: int = Field(default=10, ge=0, le=1000)
-    crash: int = Field(default=0, ge=0, le=100)
+    capacity: int = Field(default=2, ge=0, le=100, description="No instance came within limits.capacity.")
+    interruption: int = Field(default=10, ge=0, le=1000, description="Spot took the instance, or it was lost.")
+    crash: int = Field(default=0, ge=0, le=100, description="The training program ended with a fault.")
 
 
 class Job(Part):
     """One training run."""
 
-    version: Literal[1] = 1
+    version: Literal[1] = Field(default=1, description="Of this format.")
     name: str = Field(
         pattern=f"^{NAME}$", description="Lower case, digits and hyphens; runs of one name resume each other."
     )

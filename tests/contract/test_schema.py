@@ -1,6 +1,6 @@
 import json
 
-from contract import schema
+from contract import reference, schema
 from contract.job import Job
 from contract.units import mib_of, seconds_of
 
@@ -26,3 +26,15 @@ def test_every_part_of_the_job_says_what_it_is() -> None:
     told = json.loads(schema.text())
     assert all(part.get("description") for part in [told, *told["$defs"].values()])
     assert set(told["properties"]) == set(Job.model_fields)
+
+
+def test_the_page_about_the_job_file_is_made_from_the_models() -> None:
+    assert reference.PAGE.read_text() == reference.text(), "run 'make reference'"
+
+
+def test_the_page_has_every_key_of_every_part_with_what_it_means() -> None:
+    rows = [line.split(" | ") for line in reference.text().splitlines() if line.startswith("| `")]
+    told = json.loads(schema.text())
+    keys = [key for part in [told, *told["$defs"].values()] for key in part["properties"]]
+    assert sorted(row[0].strip("|` ") for row in rows) == sorted(keys)
+    assert [row for row in rows if len(row) != 4 or row[3].strip("| ") == ""] == []
