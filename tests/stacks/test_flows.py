@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import flow, golden
+from tests.support import flow, golden, pictures
 from tests.support.templates import Assembly
 
 MACHINES = ("Train", "Teardown")
@@ -15,6 +15,25 @@ MACHINES = ("Train", "Teardown")
 @pytest.mark.parametrize("name", ["train.flow", "teardown.flow"])
 def test_the_flow_is_the_one_that_was_reviewed(assembly: Assembly, name: str) -> None:
     assert golden.rendered(assembly)[name] == golden.committed(name), f"if this is meant: {golden.REFRESH}"
+
+
+def test_the_pictures_in_the_docs_are_those_of_the_definitions(assembly: Assembly) -> None:
+    page = pictures.PAGE.read_text()
+    assert page == pictures.with_pictures(page, assembly), f"if this is meant: {golden.REFRESH}"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_picture_shows_every_way_on_but_those_of_asking_again(assembly: Assembly, machine: str) -> None:
+    definition = assembly.machine(machine)
+    before = pictures.mermaid(definition)
+    for path in _leaves(definition):
+        # Within what is asked again, from state to state, nothing is drawn: it is one box.
+        if path[-1] == "Next" and ": " not in (target := _at(definition, path)):
+            states = len(path) - path[::-1].index("States")
+            elsewhere = next(name for name in _at(definition, path[:states]) if ": " not in name and name != target)
+            changed = copy.deepcopy(definition)
+            _at(changed, path[:-1])["Next"] = elsewhere
+            assert pictures.mermaid(changed) != before, path
 
 
 @pytest.mark.parametrize("machine", MACHINES)

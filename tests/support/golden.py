@@ -1,9 +1,12 @@
-"""What a reviewer reads in place of the templates: both flows as outlines, and all grants. `python -m` writes them."""
+"""What a reviewer reads in place of the templates: flows as outlines and pictures, and all grants.
+
+`python -m` writes them.
+"""
 
 import tempfile
 from pathlib import Path
 
-from tests.support import flow, grants
+from tests.support import flow, grants, pictures
 from tests.support.synth import REPOSITORY, synth
 from tests.support.templates import Assembly
 
@@ -25,9 +28,12 @@ def committed(name: str) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in rendered(Assembly(synth(Path(folder)))).items():
-            (FOLDER / name).write_text(text)
-            print(f"written: {(FOLDER / name).relative_to(REPOSITORY)}")
+        assembly = Assembly(synth(Path(folder)))
+    files = {FOLDER / name: text for name, text in rendered(assembly).items()}
+    files[pictures.PAGE] = pictures.with_pictures(pictures.PAGE.read_text(), assembly)
+    for file, text in files.items():
+        file.write_text(text)
+        print(f"written: {file.relative_to(REPOSITORY)}")
 
 
 if __name__ == "__main__":
