@@ -45,6 +45,7 @@ def _verbs(name: str, command: Any) -> Iterator[str]:
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     options = [one for one in parameters if one.param_type_name == "option"]
     words = "".join(f" {_metavar(one)}" for one in arguments)
+    words += "".join(f" {one.opts[0]} {one.name.upper()}" for one in options if one.required)
     yield f"## {name}\n\n`{name}{words}`\n\n{command.help}\n"
     rows = [(_metavar(one), one.help) for one in arguments if getattr(one, "help", None)]
     rows += [(", ".join(one.opts), _help(one)) for one in options]

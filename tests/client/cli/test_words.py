@@ -34,15 +34,6 @@ def test_the_page_about_the_commands_is_made_from_them() -> None:
     assert reference.PAGE.read_text() == reference.text(), "run 'make reference'"
 
 
-def test_every_command_that_a_document_names_is_one() -> None:
-    verbs = set(re.findall(r"^## belay (.+)$", reference.text(), re.MULTILINE))
-    for document in [*reference.PAGE.parents[1].glob("*.md"), *reference.PAGE.parent.glob("*.md")]:
-        for line in re.findall(r"`belay ([a-z][a-z ]*)", document.read_text()):
-            assert any(line.strip() == verb or line.startswith(f"{verb} ") for verb in verbs), (
-                f"{document.name}: {line}"
-            )
-
-
 def test_a_job_file_from_init_is_one_that_validate_accepts(tmp_path: Path) -> None:
     file = str(tmp_path / "job.json")
     assert belay("init", file)[0] == Exit.OK
