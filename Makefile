@@ -167,7 +167,7 @@ LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt const
 
 node_modules/.ready: package.json package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' \
-		|| { echo "Belay needs Node 20 or newer, for the CDK command line: https://nodejs.org" >&2; exit 1; }
+		|| { echo "Belay needs Node 22 or newer, for the CDK command line: https://nodejs.org" >&2; exit 1; }
 	@echo "Installing the CDK command line into node_modules ..."
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
