@@ -57,7 +57,9 @@ class Settings(BaseModel):
         default=False, description="Encrypt all that is kept with a key of this deployment's own, and not with AWS's."
     )
     audit: bool = Field(default=False, description="Write down every access to the bucket, in a bucket beside it.")
-    notice_email: str | None = Field(default=None, description="Who is told when a file system had to be kept.")
+    notice_email: str | None = Field(
+        default=None, description="Who is told when an alarm rings, or a file system had to be kept."
+    )
 
     @property
     def log_retention(self) -> logs.RetentionDays:

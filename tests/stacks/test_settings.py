@@ -30,6 +30,17 @@ def settings_of(**context: Any) -> Settings:
     return Settings.of(cdk.App(context=context).node)
 
 
+def test_the_readme_has_every_setting_and_its_default() -> None:
+    table = (REPOSITORY / "README.md").read_text().split("## Settings")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    told = {row[0].strip("`"): row[1].strip("`") for row in rows}
+    assert told.keys() == Settings.model_fields.keys()
+    for name, field in Settings.model_fields.items():
+        # What has no value of its own is told in words.
+        if isinstance(field.default, (str, int)):
+            assert told[name] == str(field.default).lower(), name
+
+
 def test_without_any_setting_the_deployment_is_public_and_called_belay() -> None:
     settings = settings_of()
     assert (settings.deployment, settings.network, settings.dataset_buckets) == ("belay", "public", [])
