@@ -6,8 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ import pytest
 
 from local_cloud.cloud import LocalCloud
 
+from .machines import Machines
+from .patience import eventually
+
 APP = Path(__file__).parent / "app"
 TIME_SCALE = 400.0
-PATIENCE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,6 @@ class Deployed:
         return [one["Key"] for one in self.cloud.client("s3").list_objects_v2(**asked).get("Contents", [])]
 
 
-def eventually(ask: Callable[[], Any], *, seconds: float = PATIENCE_SECONDS) -> Any:
-    """The first answer that is true."""
-    deadline = time.monotonic() + seconds
-    while not (answer := ask()):
-        assert time.monotonic() < deadline, f"it never became true: {answer!r}"
-        time.sleep(0.1)
-    return answer
-
-
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -123,6 +115,23 @@ def deployed(cloud: LocalCloud, assembly: Path) -> Deployed:
     cloud.deploy(assembly)
     stack = cloud.client("cloudformation").describe_stacks(StackName="Training")["Stacks"][0]
     return Deployed(cloud, {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]})
+
+
+@pytest.fixture(scope="session")
+def role(cloud: LocalCloud) -> str:
+    """A role that may do everything, for machines about whose rights a test does not ask."""
+    iam = cloud.client("iam")
+    trust = {"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    arn = iam.create_role(RoleName="AnyMachine", AssumeRolePolicyDocument=document)["Role"]["Arn"]
+    everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+    iam.put_role_policy(RoleName="AnyMachine", PolicyName="everything", PolicyDocument=json.dumps(everything))
+    return str(arn)
+
+
+@pytest.fixture
+def machines(cloud: LocalCloud, role: str) -> Machines:
+    return Machines(cloud, role)
 
 
 @pytest.fixture(autouse=True)

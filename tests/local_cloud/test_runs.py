@@ -9,7 +9,8 @@ import pytest
 
 from local_cloud.faults import ApiError, ExportFails, KillTraining, NoCapacity
 
-from .conftest import Deployed, eventually
+from .conftest import Deployed
+from .patience import eventually
 
 
 def alive(pid: int) -> bool:

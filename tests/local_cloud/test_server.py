@@ -16,7 +16,8 @@ from botocore.exceptions import ClientError
 from local_cloud.cloud import REPOSITORY, CloudFailed, LocalCloud
 from local_cloud.faults import NoCapacity
 
-from .conftest import Deployed, eventually, free_port
+from .conftest import Deployed, free_port
+from .patience import eventually
 
 
 def test_help_helps() -> None:

@@ -3,59 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any
 
 import pytest
 
-from local_cloud.cloud import LocalCloud
-
-from .conftest import Deployed, eventually
-
-Machine = dict[str, Any]
-
-
-@pytest.fixture(scope="session")
-def role(cloud: LocalCloud) -> str:
-    """A role that may do everything, for machines about whose rights a test does not ask."""
-    iam = cloud.client("iam")
-    trust = {"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}, "Action": "sts:AssumeRole"}
-    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-    arn = iam.create_role(RoleName="AnyMachine", AssumeRolePolicyDocument=document)["Role"]["Arn"]
-    everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-    iam.put_role_policy(RoleName="AnyMachine", PolicyName="everything", PolicyDocument=json.dumps(everything))
-    return str(arn)
-
-
-class Machines:
-    """Makes machines, starts them and waits for them."""
-
-    def __init__(self, cloud: LocalCloud, role: str) -> None:
-        self.cloud, self.role, self.states = cloud, role, cloud.client("stepfunctions")
-
-    def make(self, start_at: str, states: Machine, **more: Any) -> str:
-        definition = {"QueryLanguage": "JSONata", "StartAt": start_at, "States": states, **more}
-        name = f"m-{uuid.uuid4().hex[:8]}"
-        made = self.states.create_state_machine(name=name, definition=json.dumps(definition), roleArn=self.role)
-        return str(made["stateMachineArn"])
-
-    def start(self, machine: str, **given: Any) -> str:
-        return str(self.states.start_execution(stateMachineArn=machine, input=json.dumps(given))["executionArn"])
-
-    def end(self, execution: str) -> dict[str, Any]:
-        def ended() -> Any:
-            answer = self.states.describe_execution(executionArn=execution)
-            return answer["status"] != "RUNNING" and answer
-
-        return dict(eventually(ended))
-
-    def run(self, start_at: str, states: Machine, given: Machine | None = None, **more: Any) -> dict[str, Any]:
-        return self.end(self.start(self.make(start_at, states, **more), **(given or {})))
-
-
-@pytest.fixture
-def machines(cloud: LocalCloud, role: str) -> Machines:
-    return Machines(cloud, role)
+from .conftest import Deployed
+from .machines import Machine, Machines
+from .patience import eventually
 
 
 def say(output: Any) -> Machine:

@@ -9,9 +9,7 @@ import pytest
 from local_cloud.cloud import LocalCloud
 from local_cloud.faults import StateFails, StopsAt
 
-from .test_states import Machine, Machines, machines, role
-
-__all__ = ["machines", "role"]
+from .machines import Machine, Machines
 
 _TAG = {
     "Type": "Task",

@@ -47,7 +47,13 @@ class Task:
                     return event
             assert self.process.poll() is None, f"ended without {kind}: {self.wait()}\n{self.output}"
             time.sleep(0.05)
-        raise AssertionError(f"no {kind} within the time")
+        raise AssertionError(f"no {kind} within the time\n{self._where_it_stands()}")
+
+    def _where_it_stands(self) -> str:
+        """What it printed, and the stacks of all its processes, which end by that."""
+        send(signal.SIGABRT, [*descendants(self.process.pid), self.process.pid])
+        self.wait()
+        return self.output
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -123,6 +129,7 @@ class Scratch:
                 "BELAY_SCRATCH_DNS": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
                 "BELAY_SCRATCH_MOUNT_NAME": "abcdef",
                 "HF_HUB_OFFLINE": "1",
+                "PYTHONFAULTHANDLER": "1",
                 **environment,
             },
             stdout=subprocess.PIPE,

@@ -1,0 +1,18 @@
+"""Waiting for what happens by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+PATIENCE_SECONDS = 30.0
+
+
+def eventually(ask: Callable[[], Any], *, seconds: float = PATIENCE_SECONDS) -> Any:
+    """The first answer that is true."""
+    deadline = time.monotonic() + seconds
+    while not (answer := ask()):
+        assert time.monotonic() < deadline, f"it never became true: {answer!r}"
+        time.sleep(0.1)
+    return answer
