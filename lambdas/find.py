@@ -63,7 +63,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "file_system": _described(first, plan) if first else None,
         "others": [other.id for other in file_systems[1:]],
         "tasks": [task.arn for task in alive],
-        "certified": certificate is not None,
+        "certified": certificate is not None and (first is not None or not _says_kept(certificate)),
         # For a second teardown of a run that is over: the first one's answer stands.
         "verdict": None if first else _verdict(certificate),
         # As the job asked.
@@ -113,6 +113,14 @@ def _verdict(document: Document | None) -> dict[str, Any] | None:
         return certificates.answer_of(Certificate.model_validate_json(document.body)) if document else None
     except ValidationError:
         return None
+
+
+def _says_kept(document: Document) -> bool:
+    """Of a file system that is gone it says too little: whoever deleted it failed before saying so."""
+    try:
+        return Certificate.model_validate_json(document.body).file_system.fate == "kept"
+    except ValidationError:
+        return False
 
 
 def _last_verified_step(bucket: Bucket, prefix: RunPrefix) -> int | None:

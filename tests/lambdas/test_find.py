@@ -175,6 +175,17 @@ def test_who_tears_down_once_more_what_is_over_gets_the_verdict_that_stands(worl
     assert _find(world)["verdict"] is None
 
 
+def test_a_certificate_that_says_kept_is_out_of_date_once_the_file_system_is_gone(world: World) -> None:
+    _execution(world, "FAILED")
+    world.put(PREFIX.plan, b"{}")
+    file_system = {"id": FILE_SYSTEM, "fate": "kept", "why": "the export failed"}
+    question = {"execution_arn": ARN, "run": RUN, "job": JOB, "started_at": STARTED_AT.isoformat(), "ended": None}
+    world.ask(certify, {**question, "file_system": file_system, "verification": None})
+    assert _find(world)["certified"] is False
+    world.scratch()
+    assert _find(world)["certified"] is True
+
+
 def test_two_executions_of_one_job_do_not_see_each_other(world: World) -> None:
     _execution(world)
     world.scratch()

@@ -134,8 +134,13 @@ class Stepfunctions(_Service):
             told |= {"status": end.status, "error": end.error or "", "cause": end.cause or ""}
         return told
 
-    def list_executions(self, **_: Any) -> Json:
-        return {"executions": [{"executionArn": f"{objects.TEARDOWNS}:{slot}"} for slot in self._world.teardowns]}
+    def list_executions(self, statusFilter: str, **_: Any) -> Json:
+        """A failed teardown is remembered for as long as it takes until the sweep has come once without a fault."""
+        if statusFilter == "RUNNING":
+            return {"executions": [{"executionArn": f"{objects.TEARDOWNS}:{slot}"} for slot in self._world.teardowns]}
+        is_there = statusFilter == "FAILED" and self._world.failed
+        failed = {"executionArn": f"{objects.TEARDOWNS}:failed", "stopDate": objects.STARTED_AT}
+        return {"executions": [failed] if is_there else []}
 
     def start_execution(self, input: str, **_: Any) -> Json:
         """The sweep's names change with time, and so much time may pass: none is ever taken here."""

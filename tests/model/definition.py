@@ -1,7 +1,7 @@
 """A state machine's definition, made ready to run: expressions compiled, and for each state what it still needs.
 
-A variable that nothing reads any more is dropped on the way. It changes no outcome, and without it many states of the
-search fall together that differ only in how they were reached.
+A variable, or a field of one, that nothing reads any more is dropped on the way. It changes no outcome, and without it
+many states of the search fall together that differ only in how they were reached.
 """
 
 import re
@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import Any
 
 from tests.model.jsonata import compiled
-from tests.model.values import freeze
+from tests.model.values import Frozen, freeze
 
 Json = dict[str, Any]
 Template = Callable[[Mapping[str, Any]], Any]
 
 # The input of a state counts as one more variable: what passes it on keeps it alive.
 INPUT = "$states.input"
-_USED = re.compile(r"\$states\.input|\$([A-Za-z_]\w*)")
+_USED = re.compile(r"\$states\.input|\$([A-Za-z_]\w*(?:\.\w+)?)")
 _TERMINAL = ("States.DataLimitExceeded", "States.Runtime")
 
 
@@ -36,7 +36,7 @@ def template(value: Any) -> Template:
 
 
 def used(value: Any) -> set[str]:
-    """The variables that the expressions anywhere in this JSON may read."""
+    """The variables, or fields of them ("found.run"), that the expressions anywhere in this JSON may read."""
     if isinstance(value, dict):
         return set().union(*(used(inner) for inner in value.values()))
     if isinstance(value, list):
@@ -98,7 +98,33 @@ class Block:
 
     start: str
     states: dict[str, State]
-    needs: dict[str, frozenset[str]]
+    needs: dict[str, "Needs"]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a state and those after it may read: whole variables, and of others only some fields."""
+
+    whole: frozenset[str]
+    fields: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, used: frozenset[str]) -> "Needs":
+        whole = frozenset(one for one in used if "." not in one or one == INPUT)
+        parts = [one.split(".") for one in used - whole]
+        names = {name for name, _ in parts} - whole
+        return cls(whole, {name: frozenset(field for of, field in parts if of == name) for name in names})
+
+    def kept(self, variables: Frozen) -> Frozen:
+        kept = {}
+        for name, value in variables.items():
+            if name in self.whole:
+                kept[name] = value
+            elif name in self.fields:
+                fields = self.fields[name]
+                is_object = isinstance(value, Frozen)
+                kept[name] = Frozen({key: value[key] for key in value if key in fields}) if is_object else value
+        return Frozen(kept)
 
 
 @dataclass(frozen=True)
@@ -126,7 +152,8 @@ def load(name: str, definition: Json, *, pruned: bool = True) -> Machine:
 
 def _block(raw: Json, pruned: bool) -> Block:
     states = {name: _state(name, state, pruned) for name, state in raw["States"].items()}
-    return Block(raw["StartAt"], states, _needs(states) if pruned else {})
+    needs = {name: Needs.of(used) for name, used in _needs(states).items()} if pruned else {}
+    return Block(raw["StartAt"], states, needs)
 
 
 def _state(name: str, raw: Json, pruned: bool) -> State:
@@ -199,7 +226,9 @@ def _needs(states: dict[str, State]) -> dict[str, frozenset[str]]:
 
 def _needed_by(state: State, needs: Mapping[str, frozenset[str]]) -> set[str]:
     raw = state.raw
-    own = used({key: raw[key] for key in raw if key not in ("Assign", "Output", "Catch", "Choices")})
+    own = used({key: raw[key] for key in raw if key not in ("Assign", "Output", "Catch", "Choices", "ItemProcessor")})
+    # What is done with each item has that item as its input.
+    own |= used(raw.get("ItemProcessor")) - {INPUT}
     passes_on = state.kind in ("Pass", "Wait", "Choice", "Succeed")
     ways = [(raw, state.next, passes_on)] if state.kind != "Choice" else [(raw, state.default, True)]
     ways += [(rule, rule["Next"], True) for rule in raw.get("Choices", [])]
@@ -209,5 +238,5 @@ def _needed_by(state: State, needs: Mapping[str, frozenset[str]]) -> set[str]:
         after = set(needs.get(target, ())) if target else ({INPUT} if keeps_input else set())
         if "Output" in rule or not keeps_input:
             after.discard(INPUT)
-        own |= after - set(rule.get("Assign", {}))
+        own |= {one for one in after if one.partition(".")[0] not in rule.get("Assign", {})}
     return own

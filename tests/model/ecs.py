@@ -14,12 +14,14 @@ _LOST = "Host EC2 (instance i-1) terminated."
 def run(world: World, asked: Frozen) -> tuple[World, object]:
     variables = asked["Overrides"]["ContainerOverrides"][0]["Environment"]
     told = {one["Name"]: one["Value"] for one in variables}
-    arn = f"{_CLUSTER}/{len(world.trainings) + 1}"
+    # ECS forgets a task soon after it has stopped.
+    alive = tuple(one for one in world.trainings if one.may_write)
+    arn = f"{_CLUSTER}/{len(alive) + 1}"
     id = told["BELAY_SCRATCH_DNS"].partition(".")[0]
-    if any(one.may_write and one.file_system == id for one in world.trainings):
+    if any(one.file_system == id for one in alive):
         world = world.breaks("two training tasks write on one file system")
     new = Training(arn, int(told["BELAY_ATTEMPT"]), id, "PROVISIONING")
-    return world._replace(trainings=(*world.trainings, new)), Waiting(arn)
+    return world._replace(trainings=(*alive, new)), Waiting(arn)
 
 
 def ended(world: World, arn: str) -> object | None:

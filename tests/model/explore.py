@@ -22,6 +22,10 @@ Place = tuple[System, int]
 LONGEST = 20_000
 
 
+class Broken(Exception):
+    """A promise is, and that is enough."""
+
+
 @dataclass
 class Explored:
     """`broken`: each promise that was seen broken, with the first way there."""
@@ -72,15 +76,17 @@ class _Open:
 
 
 class Explorer:
-    """`faults` is how many a schedule may have; a walk may begin anywhere, with fewer left.
-
-    `stopped` takes one part of the schedules: those in which Train is stopped, or those in which it is not.
+    """`faults` is how many a schedule may have; a walk may begin anywhere, with fewer left. With `first` the first
+    broken promise ends it. `stopped` takes one part of the schedules: those in which Train is stopped, or the others.
     """
 
-    def __init__(self, net: Net, *, faults: int, stopped: bool | None = None, keep: bool = False) -> None:
+    def __init__(
+        self, net: Net, *, faults: int, stopped: bool | None = None, keep: bool = False, first: bool = False
+    ) -> None:
         self._net = net
         self._faults = faults
         self._stopped = stopped
+        self._first = first
         self._known: dict[int, Behaviour] = {}
         self.kept: list[Place] | None = [] if keep else None
         self.broken: dict[str, list[str]] = {}
@@ -127,6 +133,8 @@ class Explorer:
         fault = system.world.broken or properties.at_the_end(system, faults=self._faults - left)
         if fault and fault not in self.broken:
             self.broken[fault] = [*(one.label for one in path), label]
+            if self._first:
+                raise Broken(fault)
         self._known[key] = Behaviour(1, hash(outcome(system)))
         return self._known[key]
 

@@ -11,13 +11,6 @@ from inspect import unwrap
 from types import ModuleType
 from typing import Any
 
-# Read when the handlers are imported.
-os.environ |= {
-    "POWERTOOLS_SERVICE_NAME": "belay",
-    "POWERTOOLS_TRACE_DISABLED": "true",
-    "POWERTOOLS_LOG_LEVEL": "CRITICAL",
-}
-
 from lambdas.sense import clock, telemetry
 from tests.lambdas.world import Context
 from tests.model import s3
@@ -46,7 +39,7 @@ _SEES = {
     "find": ("train", "file_systems", "trainings", "s3"),
     "verify": ("s3", "log"),
     "certify": ("s3", "log"),
-    "sweep": ("train", "teardowns", "file_systems", "s3"),
+    "sweep": ("train", "teardowns", "failed", "file_systems", "s3"),
     "pump": ("file_systems", "exports", "s3", "log"),
 }
 # What lies on a file system they do not ask, and do not touch.

@@ -95,8 +95,7 @@ def enter(block: Block, name: str, input: Any, variables: Frozen) -> Frame:
     needs = block.needs.get(name)
     if needs is None:
         return Frame(name, input, variables)
-    kept = Frozen({key: value for key, value in variables.items() if key in needs})
-    return Frame(name, input if INPUT in needs else None, kept)
+    return Frame(name, input if INPUT in needs.whole else None, needs.kept(variables))
 
 
 def steps(block: Block, frame: Frame, context: Context, world: Any) -> Iterator[Move]:
@@ -111,6 +110,8 @@ MOST_SILENT = 50
 
 # They ask nobody, and take no time.
 SILENT = ("Pass", "Choice", "Succeed", "Fail")
+# Nothing else hears of it.
+TELLS_A_PERSON = "aws-sdk:sns:publish"
 
 
 class GoesRound(Exception):
@@ -124,6 +125,9 @@ def _onward(block: Block, move: Move, context: Context, *, left: int) -> Iterato
     if not left:
         raise GoesRound(move.to.state)
     for after in _one_step(block, move.to, context, move.world):
+        if after.to == move.to:
+            # Asked again: nothing has changed.
+            continue
         both = Move(f"{move.label}\n{after.label}", move.cost + after.cost, after.to, after.world)
         yield from _onward(block, both, context, left=left - 1)
 
@@ -137,6 +141,8 @@ def _is_silent(block: Block, standing: Standing, context: Context) -> bool:
         return not context.around.exact
     if state.kind == "Parallel":
         return bool(standing.inner) and all(isinstance(one, Done) for one in standing.inner)
+    if state.resource == TELLS_A_PERSON:
+        return not context.around.exact
     return state.kind in SILENT
 
 
@@ -176,16 +182,20 @@ def _choice(block: Block, state: State, frame: Frame, context: Context, world: A
 
 
 def _wait(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:
-    counters = [name for name in frame.variables if name.endswith("polls")]
+    counters = _counters(frame)
     if not context.around.exact:
         frame = frame._replace(variables=frame.variables | dict.fromkeys(counters, 0))
     after = _leave(block, state, frame, context, frame.input)
     for answer in context.around.time_passes(world):
         label = f"{state.name} ({answer.label})" if answer.label else state.name
         yield Move(label, answer.cost, after, answer.world)
-    if context.around.faults and counters and isinstance(after, Frame):
+    if context.around.exact and context.around.faults and counters and isinstance(after, Frame):
         late = after._replace(variables=after.variables | dict.fromkeys(counters, ENDLESS))
         yield Move(f"{state.name} (until the limit)", 1, late, world)
+
+
+def _counters(frame: Frame) -> list[str]:
+    return [name for name in frame.variables if name.endswith("polls")]
 
 
 # So many polls that every limit is over.
@@ -216,6 +226,14 @@ def _task(block: Block, state: State, frame: Frame, context: Context, world: Any
     call = Call(state.name, state.resource, state.arguments(scope), context.name, declared, state.timeout is not None)
     for answer in context.around.answers(call, world):
         yield from _answered(block, state, frame, context, answer)
+    counters = _counters(frame)
+    if counters and not context.around.exact:
+        # Whether the limit is reached is decided when it is looked at.
+        late = frame._replace(variables=frame.variables | dict.fromkeys(counters, ENDLESS))
+        for answer in context.around.answers(call, world):
+            late_answer = answer._replace(label="at the limit", cost=1)
+            if not answer.label:
+                yield from _answered(block, state, late, context, late_answer)
 
 
 def _await(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:

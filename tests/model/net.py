@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from lambdas.sense.executions import RUN_STILL_ALIVE
 from tests.model import fsx, functions, s3
 from tests.model.clients import JOB_FILE
 from tests.model.definition import Machine, load
@@ -14,7 +15,7 @@ from tests.model.world import End, World
 DATA = Frozen({"datasets/digits/one": b"an image"})
 # What the rescue rule asks the teardown.
 ORDER = Frozen({"execution_arn": s3.TRAIN, "asked_by": "the rescue"})
-_SLOTS = ("first", "second")
+SLOTS = ("first", "second")
 
 
 class Teardown(NamedTuple):
@@ -74,13 +75,15 @@ class Net:
             yield Step(move.label, move.cost, self._after_train(system, move))
 
     def teardown_steps(self, system: System, index: int) -> Iterator[Step]:
-        one = system.teardowns[index]
-        arn = f"{s3.TEARDOWNS.replace('stateMachine', 'execution')}:{one.slot}"
-        values = {"Execution": {"Id": arn, "Name": one.slot, "Input": one.input}}
+        for move in self.teardown_moves(system.teardowns[index], system.world):
+            yield Step(move.label, move.cost, self.after_teardown(system, index, move))
+
+    def teardown_moves(self, one: Teardown, world: World) -> Iterator[Move]:
+        """What this teardown may do, whoever else there is."""
+        values = {"Execution": {"Id": teardown_arn(one.slot), "Name": one.slot, "Input": one.input}}
         context = Context(freeze(values), one.slot, self.around)
-        for move in steps(self.teardown.block, one.frame, context, system.world):
-            label = "\n".join(f"  {one.slot}: {line}" for line in move.label.split("\n"))
-            yield Step(label, move.cost, self._after_teardown(system, index, move))
+        for move in steps(self.teardown.block, one.frame, context, world):
+            yield move._replace(label="\n".join(f"  {one.slot}: {line}" for line in move.label.split("\n")))
 
     def _after_train(self, system: System, move: Move) -> System:
         if isinstance(move.to, Frame):
@@ -93,7 +96,7 @@ class Net:
         orphaned = tuple(one._replace(is_child=False) for one in system.teardowns)
         return self._started(system._replace(train=None, teardowns=orphaned, world=_trimmed(world), rescue=owes))
 
-    def _after_teardown(self, system: System, index: int, move: Move) -> System:
+    def after_teardown(self, system: System, index: int, move: Move) -> System:
         one = system.teardowns[index]
         if isinstance(move.to, Frame):
             on = (*system.teardowns[:index], one._replace(frame=move.to), *system.teardowns[index + 1 :])
@@ -106,6 +109,8 @@ class Net:
         world = fsx.let_go(system.world, one.slot)._replace(teardowns=tuple(other.slot for other in left))
         if one.is_child and system.train is not None:
             world = world._replace(child=end)
+        if end.status != "SUCCEEDED" and end.error != RUN_STILL_ALIVE:
+            world = world._replace(failed=True)
         return system._replace(teardowns=left, world=_trimmed(world))
 
     def _started(self, system: System) -> System:
@@ -120,12 +125,12 @@ class Net:
         return self.start(system, order, is_child=why == CHILD)
 
     def _child_of(self, system: System) -> str | None:
-        return next((one.slot for one in system.teardowns if one.is_child), _SLOTS[0])
+        return next((one.slot for one in system.teardowns if one.is_child), SLOTS[0])
 
     def start(self, system: System, order: Frozen, *, is_child: bool = False) -> System:
         """Another teardown, if there is room for it in the model."""
         taken = {one.slot for one in system.teardowns}
-        slot = next((one for one in _SLOTS if one not in taken), None)
+        slot = next((one for one in SLOTS if one not in taken), None)
         if slot is None:
             return system
         new = Teardown(slot, is_child, order, enter(self.teardown.block, self.teardown.block.start, order, EMPTY))
@@ -161,6 +166,10 @@ class Net:
         if world.starting is None:
             return None
         return self._started(system._replace(world=world))
+
+
+def teardown_arn(slot: str) -> str:
+    return f"{s3.TEARDOWNS.replace('stateMachine', 'execution')}:{slot}"
 
 
 def _end(standing: Done | Fault) -> End:

@@ -1,5 +1,7 @@
 """The promises, as questions to a state of the whole system. Each answers with what is wrong, in words, or None."""
 
+from functools import cache
+
 from contract.certificate import Certificate
 from contract.verdict import Durability, Training
 from tests.model import s3
@@ -12,14 +14,18 @@ def at_the_end(system: System, *, faults: int) -> str | None:
     world = system.world
     assert world.train is not None
     wrong = leaks(world) or lies_of_train(world) or lies_of_certificate(world)
-    # A certificate that cannot be written after the file system is gone is not tried again by anyone. It then lacks,
-    # or goes on saying what it said before: too little, but nothing that is not so.
-    return wrong or (None if faults > 1 else too_dark(world)) or (None if faults else uncertified(world))
+    # Of a run whose event is lost before it has a file system nobody hears: no teardown was ever asked for it.
+    return wrong or too_dark(world) or (None if faults and not world.failed else uncertified(world))
 
 
 def certificate_of(world: World) -> Certificate | None:
     body = world.s3.get(s3.PREFIX.certificate)
-    return Certificate.model_validate_json(body) if body else None
+    return _certificate(body) if body else None
+
+
+@cache
+def _certificate(body: bytes) -> Certificate:
+    return Certificate.model_validate_json(body)
 
 
 def everything_is_in_s3(world: World) -> bool:
@@ -45,6 +51,15 @@ def lies_of_train(world: World) -> str | None:
     if end.status == "SUCCEEDED" and not everything_is_in_s3(world):
         return "Train succeeded, but not all checkpoints are in S3"
     return None
+
+
+def lies_of_ending(system: System) -> str | None:
+    """Promise 3, for what a teardown was told, and goes by when it certifies."""
+    told = [one.frame.variables.get("ended") for one in system.teardowns]
+    completed = any(one and one["outcome"] == Training.COMPLETED for one in told)
+    end = system.world.train
+    completed = completed or bool(end and end.error and end.error.startswith(f"Training{Training.COMPLETED}."))
+    return "training is taken to be completed, but it is not" if completed and not system.world.finished else None
 
 
 def lies_of_certificate(world: World) -> str | None:
@@ -74,6 +89,14 @@ def too_dark(world: World) -> str | None:
     if told.verdict.durability is Durability.KEPT and not world.file_systems:
         return "certified as kept, but the file system is gone"
     return None
+
+
+def is_on_record(world: World) -> bool:
+    """Whether the certificate says what became of the file system; without one, that no teardown has failed to."""
+    told = certificate_of(world)
+    if told is None:
+        return not world.failed
+    return told.file_system.fate != "kept" or bool(world.file_systems)
 
 
 def uncertified(world: World) -> str | None:

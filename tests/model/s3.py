@@ -19,7 +19,6 @@ TEARDOWNS = f"arn:aws:states:us-east-1:{ACCOUNT}:stateMachine:belay-teardown"
 RUN = run_id(TRAIN, STARTED_AT)
 DIGEST = execution_digest(TRAIN)
 PREFIX = RunPrefix(JOB, RUN)
-_SAID = "events/trainer.jsonl"
 
 
 @cache
@@ -43,7 +42,7 @@ def carried(s3: Frozen, steps: int, events: tuple[str, ...], *, without_manifest
         if step == without_manifest_of and step and not is_whole(s3, step):
             del made[PREFIX.manifest(step)]
     if events:
-        made[f"{PREFIX.root}{_SAID}"] = "".join(f"{line}\n" for line in events).encode()
+        made[PREFIX.trainer_events] = "".join(f"{line}\n" for line in events).encode()
     return Frozen(made)
 
 

@@ -4,14 +4,13 @@ Nothing is counted here: a call may fail any number of times, a wait may take an
 that no promise is broken in it, and that with no further fault, and with the sweep alone, a clean end can be reached.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.model import functions, properties
-from tests.model.net import Net, Step, System
-from tests.model.values import EMPTY
-from tests.model.world import FileSystem
+from contract import tags
+from tests.model import properties
+from tests.model.net import Net, System
+from tests.model.numbered import Numbered, Steps
 
 Progress = Callable[[int, int], None]
 
@@ -25,62 +24,76 @@ class Searched:
 
 
 class Search:
-    def __init__(self, net: Net, *, most_states: int, progress: Progress = lambda states, ahead: None) -> None:
+    """Without `faults` nothing goes wrong but that Train may be stopped anywhere: that is soon done with."""
+
+    def __init__(
+        self,
+        net: Net,
+        *,
+        most_states: int,
+        faults: bool = True,
+        progress: Progress = lambda states, ahead: None,
+    ) -> None:
         self._net = net
         self._most = most_states
+        self._faults = faults
         self._progress = progress
-        self._places: dict[System, int] = {}
-        self._systems: list[System] = []
+        self._steps = Steps(net)
+        self._numbers: dict[Numbered, int] = {}
+        self.states: list[Numbered] = []
         self._before: list[tuple[int, str]] = []
         self._led_by: list[list[int]] = []
 
     def run(self) -> Searched:
         found = Searched()
-        ahead = deque([self._number(self._net.begin(), -1, "begin")])
-        good: list[int] = []
-        while ahead:
-            here = ahead.popleft()
-            system = self._systems[here]
-            if here % 20_000 == 0:
-                self._progress(len(self._systems), len(ahead))
-            fault = system.world.broken or (at_rest(system) and _wrong(system))
-            if fault:
-                found.broken.setdefault(fault, self._trace(here))
-                continue
-            if at_rest(system):
-                good.append(here)
-            for step in self._steps(system):
+        self._add(self._steps.number(self._net.begin()), -1, "begin")
+        ends: list[int] = []
+        here = 0
+        # The list of states is its own queue: what is found is added at its end.
+        while here < len(self.states) and not found.broken:
+            if here % 50_000 == 0:
+                self._progress(len(self.states), len(self.states) - here)
+            system = self.system(here)
+            if system.world.broken:
+                found.broken[system.world.broken] = self._trace(here)
+            elif at_rest(system) and properties.is_on_record(system.world):
+                ends.append(here)
+            for arrow in self._steps.of(self.states[here]):
+                if arrow.cost and not self._faults:
+                    continue
                 found.transitions += 1
-                known = self._places.get(step.to)
+                known = self._numbers.get(arrow.to)
+                if known is None and len(self.states) < self._most:
+                    known = self._add(arrow.to, here, arrow.label)
                 if known is None:
-                    if len(self._systems) >= self._most:
-                        found.complete = False
-                        continue
-                    known = self._number(step.to, here, step.label)
-                    ahead.append(known)
-                if step.cost == 0:
+                    found.complete = False
+                elif arrow.cost == 0:
                     self._led_by[known].append(here)
-        found.states = len(self._systems)
+            here += 1
+        found.states = len(self.states)
         if found.complete and not found.broken:
-            self._without_a_way_home(good, found)
+            self._without_a_way_home(ends, found)
         return found
 
-    def _number(self, system: System, before: int, label: str) -> int:
-        self._places[system] = number = len(self._systems)
-        self._systems.append(system)
+    def system(self, number: int) -> System:
+        return self._steps.system(self.states[number])
+
+    def _add(self, state: Numbered, before: int, label: str) -> int:
+        self._numbers[state] = number = len(self.states)
+        self.states.append(state)
         self._before.append((before, label))
         self._led_by.append([])
         return number
 
-    def _without_a_way_home(self, good: list[int], found: Searched) -> None:
+    def _without_a_way_home(self, ends: list[int], found: Searched) -> None:
         """Backwards from every clean end, along steps that need no fault."""
-        home, ahead = set(good), list(good)
+        home, ahead = set(ends), list(ends)
         while ahead:
             for before in self._led_by[ahead.pop()]:
                 if before not in home:
                     home.add(before)
                     ahead.append(before)
-        lost = next((one for one in range(len(self._systems)) if one not in home), None)
+        lost = next((one for one in range(len(self.states)) if one not in home), None)
         if lost is not None:
             found.broken["no clean end can be reached from here"] = self._trace(lost)
 
@@ -91,27 +104,6 @@ class Search:
             told.append(label)
         return told[::-1]
 
-    # ---- what may happen
-
-    def _steps(self, system: System) -> Iterator[Step]:
-        net = self._net
-        if system.train is not None:
-            yield from net.train_steps(system)
-            yield from net.cut_off(system, "ABORTED")
-        for index in range(len(system.teardowns)):
-            yield from net.teardown_steps(system, index)
-            yield net.stop_teardown(system, index)
-        if system.train is None and len(system.teardowns) < 2:
-            yield Step("an event starts a teardown", 1, net.rescue(system))
-            swept = net.sweep(system)
-            if swept is not None:
-                yield Step("the sweep starts a teardown", 0, swept)
-        for thing in net.around.things(system.world):
-            for other in net.around.developments(thing, system.world):
-                yield Step(other.label, other.cost, net.tidied(system._replace(world=other.world)))
-        pumped, _ = functions.ask("pump", EMPTY, system.world)
-        yield Step("the pump asks for an export", 1, system._replace(world=pumped))
-
 
 def at_rest(system: System) -> bool:
     """Nothing is left that the sweep would find."""
@@ -120,12 +112,4 @@ def at_rest(system: System) -> bool:
     world = system.world
     if any(one.may_write for one in world.trainings):
         return False
-    return all(one.lifecycle == "FAILED" and kept(one) for one in world.file_systems)
-
-
-def kept(one: FileSystem) -> bool:
-    return one.tags.get("belay:state") == "kept"
-
-
-def _wrong(system: System) -> str | None:
-    return properties.lies_of_train(system.world) or properties.lies_of_certificate(system.world)
+    return all(one.lifecycle == "FAILED" and one.tags.get(tags.STATE) == tags.State.KEPT for one in world.file_systems)
