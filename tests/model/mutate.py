@@ -83,7 +83,8 @@ class Golden:
 def asked_before(definition: dict[str, Any], state: str) -> set[str]:
     """Where an execution stands before this state is entered: in it, or, if it is silent, in the last that was not."""
     scope = next(one for one in scopes(definition) if state in one.states)
-    found, ahead = {state}, [state]
+    # The first state of a branch or of an item is entered by the state that holds it.
+    found, ahead = {state, *scope.holders}, [state]
     while ahead:
         name = ahead.pop()
         if scope.states[name]["Type"] not in SILENT:
