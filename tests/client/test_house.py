@@ -74,13 +74,3 @@ def test_every_setting_is_in_the_readme() -> None:
     named = re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
 
     assert named == list(Settings.model_fields)
-
-
-def test_the_states_in_the_pictures_are_those_of_the_flows() -> None:
-    pictures = re.findall(r"```mermaid\n(.*?)```", (REPOSITORY / "docs" / "architecture.md").read_text(), re.DOTALL)
-    states = set(re.findall(r"[\[{]([A-Z][^\]{}\[]+)[\]}]", "".join(pictures)))
-    flows = "".join(file.read_text() for file in REPOSITORY.glob("stacks/workflow/*.py"))
-
-    assert len(states) > 15
-    # A poll makes the names of its states from its own: 'File system' leads to 'File system: ready'.
-    assert [state for state in states if f'"{state.split(":")[0]}"' not in flows] == []

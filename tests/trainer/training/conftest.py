@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +80,7 @@ class Scratch:
     """A scratch file system with one run on it."""
 
     home: Path
+    temporary: Path
     attempts: list[Task] = field(default_factory=list)
 
     @property
@@ -121,7 +123,7 @@ class Scratch:
                 **os.environ,
                 "PATH": f"{STAND_INS}:{os.environ['PATH']}",
                 "PYTHONPATH": f"{ROOT / 'containers/trainer'}:{ROOT / 'containers/trainer/stallfree'}:{ROOT}",
-                "TMPDIR": str(self.home / "tmp"),
+                "TMPDIR": str(self.temporary),
                 "BELAY_LOCAL_FILE_SYSTEMS": str(self.home / "file-systems"),
                 "BELAY_MOUNT_POINT": str(mount_point),
                 "BELAY_RUN": RUN,
@@ -143,16 +145,18 @@ class Scratch:
 
 @contextmanager
 def new_scratch(home: Path) -> Iterator[Scratch]:
-    made = Scratch(home)
-    for folder in (made.files / "run", made.data, home / "tmp"):
-        folder.mkdir(parents=True)
-    try:
-        yield made
-    finally:
-        for task in made.attempts:
-            if task.process.poll() is None:
-                send(signal.SIGKILL, [*descendants(task.process.pid), task.process.pid])
-                task.process.communicate()
+    # The workers of a data loader make sockets there, whose paths may have 107 characters.
+    with tempfile.TemporaryDirectory(prefix="b") as temporary:
+        made = Scratch(home, Path(temporary))
+        for folder in (made.files / "run", made.data):
+            folder.mkdir(parents=True)
+        try:
+            yield made
+        finally:
+            for task in made.attempts:
+                if task.process.poll() is None:
+                    send(signal.SIGKILL, [*descendants(task.process.pid), task.process.pid])
+                    task.process.communicate()
 
 
 @pytest.fixture

@@ -238,7 +238,7 @@ def test_caches_stay_off_the_mount_and_are_gone_at_the_end(scratch: Scratch) -> 
     scratch.plan({"command": ["bash", "-c", "touch $HOME/mine && mkdir -p $HF_HOME && touch $HF_HOME/cache"]})
     task = scratch.start()
     assert task.wait() == 0, task.output
-    assert list((scratch.home / "tmp").iterdir()) == []
+    assert list(scratch.temporary.iterdir()) == []
     assert not list(scratch.files.rglob("mine"))
 
 

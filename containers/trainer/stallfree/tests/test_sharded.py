@@ -121,7 +121,8 @@ def test_killed_at_random_moments_it_resumes_exactly(train: Any, out: Path) -> N
     one = {random.randrange(2)}
     for step, victims in ((2, one), (5, {0, 1})):
         codes = [ended.code for ended in train(callbacks=killing(step, victims))]
-        assert all(codes[number] == -signal.SIGKILL for number in victims)
+        # Whoever is quicker leaves the other without a peer, and that one may fail before it is killed.
+        assert any(codes[number] == -signal.SIGKILL for number in victims) and 0 not in codes
         search = newest_whole(out)
         assert search.passed_over == [] and search.found is not None and search.found.step >= step
     resumed = train(callbacks=lambda number: [saving()])
