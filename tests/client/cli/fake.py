@@ -93,7 +93,8 @@ class _Pages:
                 known = [run for run in aws.runs if run["executionArn"] not in aws.forgotten]
                 yield {"executions": known[::-1]}
             case "describe_file_systems":
-                yield {"FileSystems": aws.disks}
+                for disk in aws.disks:
+                    yield {"FileSystems": [disk]}
             case "list_objects_v2":
                 keys = [key[len(asked["Prefix"]) :] for key in aws.objects if key.startswith(asked["Prefix"])]
                 folders = sorted({f"{asked['Prefix']}{key.split('/')[0]}/" for key in keys if "/" in key})
