@@ -18,6 +18,7 @@ from client.estimate import Estimate, estimate_of
 from client.progress import Look, progress_of, saves_sentence
 from client.reading import Run
 from client.show import Display, certificate_panel, checkpoints_table
+from contract.plan import RunPlan
 from contract.run import run_id
 
 _LOOK_EVERY_SECONDS = 2.0
@@ -60,8 +61,7 @@ def _watch(run: Run) -> Exit:
     look: Look | None = None
     try:
         with Display(out, started_at=run.started_at) as display:
-            for look in _looks(run):
-                plan = run.plan()
+            for look, plan in _looks(run):
                 rates = plan.rates if plan else None
                 display.show(look, estimate_of(look, rates, begin=run.started_at, now=datetime.now(UTC)))
     except KeyboardInterrupt:
@@ -81,11 +81,11 @@ def _watch(run: Run) -> Exit:
     return of_verdict(certificate.verdict)
 
 
-def _looks(run: Run) -> Iterator[Look]:
+def _looks(run: Run) -> Iterator[tuple[Look, RunPlan | None]]:
     lost_since: float | None = None
     while True:
         try:
-            look = run.look()
+            look, plan = run.look(), run.plan()
             done = look.is_over and has_ended(run)
             lost_since = None
         except (BotoCoreError, ClientError) as error:
@@ -96,7 +96,7 @@ def _looks(run: Run) -> Iterator[Look]:
                 raise
             time.sleep(_LOOK_EVERY_SECONDS)
             continue
-        yield look
+        yield look, plan
         if done:
             return
         time.sleep(_LOOK_EVERY_SECONDS)

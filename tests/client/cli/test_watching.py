@@ -72,6 +72,17 @@ def test_a_lost_connection_is_waited_for(capsys: pytest.CaptureFixture[str]) -> 
     assert "verified in" in capsys.readouterr().out
 
 
+def test_it_does_not_matter_what_was_being_read_when_the_connection_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = iter([LOST])
+
+    def plan(watched: Watched) -> None:
+        for fault in lost:
+            raise fault
+
+    monkeypatch.setattr(Watched, "plan", plan)
+    assert watch(Look("RUNNING"), Look("RUNNING"), Look("ABORTED")) is Exit.NOT_TRAINED
+
+
 def test_a_stopped_run_is_watched_until_its_certificate_is_there() -> None:
     watched = Watched(Look("ABORTED"), Look("ABORTED"), Look("ABORTED"))
     assert runs._watch(watched) is Exit.NOT_TRAINED  # type: ignore[arg-type]
