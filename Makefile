@@ -142,7 +142,7 @@ define pip_install
 	@echo "Installing requirements/$(1).txt into .venv (the first time this takes minutes) ..."
 	@$(IN_VENV) pip install --disable-pip-version-check --progress-bar off \
 		--requirement requirements/$(1).txt --constraint requirements/constraints.txt \
-		| awk '/^Collecting / { print "  " $$2; fflush() } /^Installing / { print "  unpacking ..."; fflush() }'
+		| awk '/^Collecting / { sub(/[^A-Za-z0-9._-].*/, "", $$2); print "  " $$2; fflush() } /^Installing / { print "  unpacking ..."; fflush() }'
 endef
 LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
 	containers/trainer/requirements.txt
@@ -169,5 +169,5 @@ node_modules/.ready: package.json package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' \
 		|| { echo "Belay needs Node 22 or newer, for the CDK command line: https://nodejs.org" >&2; exit 1; }
 	@echo "Installing the CDK command line into node_modules ..."
-	@npm ci --no-audit --no-fund --loglevel=error
+	@npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
