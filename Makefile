@@ -79,6 +79,7 @@ lint: .venv/.check ## ruff's rules
 	@$(IN_VENV) ruff check .
 
 types: .venv/.check ## mypy, strict
+	@echo "mypy reads everything (the first time this takes a minute or two) ..."
 	@$(IN_VENV) mypy .
 
 dockerfile: .venv/.check ## hadolint on the trainer's Dockerfile
@@ -89,6 +90,7 @@ SECRETS = .venv/bin/detect-secrets-hook --disable-plugin HexHighEntropyString
 SHIPPED = app.py client containers contract lambdas local_cloud stacks
 
 security: .venv/.check ## bandit on what is shipped, and a search for secrets in every file
+	@echo "bandit and detect-secrets read everything (half a minute) ..."
 	@.venv/bin/bandit --quiet --severity-level medium --recursive --configfile pyproject.toml $(SHIPPED) && echo "bandit: nothing found"
 	@git ls-files -z | xargs -0 $(SECRETS) --exclude-files 'package-lock.json|tests/permissions/golden' && echo "detect-secrets: nothing found"
 
