@@ -22,7 +22,6 @@ _ONE_OF_A_KIND = (
     (r"container-instance/([^/]+)/\*", rf"container-instance/\1/{_DIGEST}"),
     (r"(:execution:[^:]+:).+", r"\g<1>one"),
     (r"\bjobs/[^/]+/", f"jobs/{JOB}/"),
-    (rf"(jobs/{JOB})/$", r"\g<1>/"),
     (r"checkpoint-\d+", "checkpoint-10"),
     (r"(/checkpoint-10/)(?!manifest|stallfree)[^ ]+", r"\g<1>file"),
     (r"(arn:aws:s3:::[^/]+/datasets/).+", r"\g<1>digits/file"),

@@ -8,6 +8,7 @@ from tests.permissions import recorded
 from tests.permissions.matrix import GOLDEN, Cell, Matrix
 from tests.permissions.simulator import ALLOWED, ask
 from tests.permissions.things import ANOTHER_DEPLOYMENT, ANOTHER_JOB, FOREIGN, OWN
+from tests.support.grants import LOG_DELIVERY_AND_X_RAY
 from tests.support.templates import Assembly
 
 TRAIN = "BelayTraining/Train/Machine/Role"
@@ -30,21 +31,10 @@ NEVER_CALLED_HERE = {
         "iam:PutRolePolicy",
     },
     "X-Ray and the delivery of logs": {
-        "logs:CreateLogDelivery",
         "logs:CreateLogStream",
-        "logs:DeleteLogDelivery",
-        "logs:DescribeLogGroups",
         "logs:DescribeLogStreams",
-        "logs:DescribeResourcePolicies",
-        "logs:GetLogDelivery",
-        "logs:ListLogDeliveries",
         "logs:PutLogEvents",
-        "logs:PutResourcePolicy",
-        "logs:UpdateLogDelivery",
-        "xray:GetSamplingRules",
-        "xray:GetSamplingTargets",
-        "xray:PutTelemetryRecords",
-        "xray:PutTraceSegments",
+        *LOG_DELIVERY_AND_X_RAY,
     },
     "the agent on a GPU instance": {
         "ecr:BatchCheckLayerAvailability",

@@ -15,6 +15,23 @@ _AT_RESOURCES = {
     "AWS::SQS::QueuePolicy": "PolicyDocument",
     "AWS::EC2::VPCEndpoint": "PolicyDocument",
 }
+# What CDK gives every machine for its logs and every function and machine for X-Ray: AWS has no resources for them.
+LOG_DELIVERY_AND_X_RAY = frozenset(
+    {
+        "logs:CreateLogDelivery",
+        "logs:DeleteLogDelivery",
+        "logs:DescribeLogGroups",
+        "logs:DescribeResourcePolicies",
+        "logs:GetLogDelivery",
+        "logs:ListLogDeliveries",
+        "logs:PutResourcePolicy",
+        "logs:UpdateLogDelivery",
+        "xray:GetSamplingRules",
+        "xray:GetSamplingTargets",
+        "xray:PutTelemetryRecords",
+        "xray:PutTraceSegments",
+    }
+)
 
 
 @dataclass(frozen=True, order=True)
