@@ -34,16 +34,18 @@ class JobFile:
     """Without its comments; everything stands where it stood."""
 
     def faults(self) -> list[Fault]:
-        """Every fault, in the order of the file."""
+        """Every fault of the file itself."""
         try:
             parse_job(self.raw)
         except JobRefused as refused:
-            places = _places(self.text)
-            return sorted(
-                (_fault(message, places, self.text) for message in refused.faults),
-                key=lambda fault: (fault.line, fault.column),
-            )
+            return self.placed(refused.faults)
         return []
+
+    def placed(self, messages: list[str]) -> list[Fault]:
+        """Each where it stands, in the order of the file."""
+        places = _places(self.text)
+        found = (_fault(message, places, self.text) for message in messages)
+        return sorted(found, key=lambda fault: (fault.line, fault.column))
 
     def job(self) -> Job:
         return parse_job(self.raw)

@@ -6,12 +6,12 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
+from contract.bounds import bounds_of
 from contract.faults import JobRefused, parse_job
 from contract.job import Job
-from contract.losses import LossUnusable
 from contract.paths import RunPrefix
 from contract.plan import ResumeFrom, RunPlan
-from contract.prices import BudgetUnusable, Prices, Rates, max_loss_seconds, rates_of, spend_until
+from contract.prices import Prices, Rates, rates_of
 from contract.run import execution_digest, run_id
 from lambdas.sense import datasets, requests, resuming
 from lambdas.sense.bucket import Bucket
@@ -94,13 +94,9 @@ def _check(
     until, resume, loss = None, None, None
     faults = datasets.faults_of(job.dataset, bucket, foreign_buckets)
     try:
-        until = spend_until(job, rates, request.started_at)
-    except BudgetUnusable as fault:
-        faults.append(f"limits.budget_usd: {fault}")
-    try:
-        loss = max_loss_seconds(job, rates)
-    except LossUnusable as fault:
-        faults.append(f"checkpoint.max_loss: {fault}")
+        until, loss = bounds_of(job, rates, request.started_at)
+    except JobRefused as refused:
+        faults += refused.faults
     try:
         resume = resuming.choose(bucket, job, run)
     except JobRefused as refused:

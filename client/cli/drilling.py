@@ -12,7 +12,7 @@ from typing import Any
 from client import deployment, jobfile
 from client.cli import voice
 from client.cli.cloud import Cloud, connect
-from client.cli.jobs import show_faults
+from client.cli.jobs import refused
 from client.cli.outcome import Exit, Refused
 from client.reading import Run
 from client.show import certificate_panel
@@ -35,8 +35,7 @@ def drill(file: Path, *, fault: str, deployment_name: str) -> Exit:
         raise Refused(f"{fault!r} is no fault; use one of {', '.join(FAULTS)}", Exit.USAGE)
     read = jobfile.read(file)
     if faults := read.faults():
-        show_faults(file, faults)
-        return Exit.JOB_REFUSED
+        return refused(file, faults)
     cloud = connect(deployment_name)
     if fault in _OF_A_LOCAL_CLOUD:
         _hand_in(_OF_A_LOCAL_CLOUD[fault])

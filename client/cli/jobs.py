@@ -1,5 +1,6 @@
 """Before anything is spent: a job file is written, checked and planned."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ from client.cli.outcome import Exit, Refused
 from client.planning import Plan, plan_of
 from client.progress import seconds_text
 from contract import schema
+from contract.bounds import bounds_of
 from contract.events import Saved
+from contract.faults import JobRefused
+from contract.prices import rates_of
 
 if TYPE_CHECKING:
     from client.cli.cloud import Cloud
@@ -33,22 +37,25 @@ def print_schema() -> Exit:
 
 
 def validate(file: Path, *, as_json: bool) -> Exit:
-    faults = jobfile.read(file).faults()
+    if faults := jobfile.read(file).faults():
+        return refused(file, faults, as_json=as_json)
     if as_json:
-        voice.answer({"valid": not faults, "faults": [vars(fault) for fault in faults]})
+        voice.answer({"valid": True, "faults": []})
     else:
-        show_faults(file, faults)
-        if not faults:
-            voice.console().print(f"[green]✓[/] {escape(str(file))} is a job that Belay accepts")
-    return Exit.JOB_REFUSED if faults else Exit.OK
+        voice.console().print(f"[green]✓[/] {escape(str(file))} is a job that Belay accepts")
+    return Exit.OK
 
 
-def show_faults(file: Path, faults: list[jobfile.Fault]) -> None:
+def refused(file: Path, faults: list[jobfile.Fault], *, as_json: bool = False) -> Exit:
+    """Whatever the verb was: a program gets the same document about a job with faults."""
+    if as_json:
+        voice.answer({"valid": False, "faults": [vars(fault) for fault in faults]})
+        return Exit.JOB_REFUSED
     out = voice.console()
     for fault in faults:
         out.print(f"{file}:{fault.line}:{fault.column}  {fault.message}", markup=False, soft_wrap=True)
-    if faults:
-        out.print(f"[red]{len(faults)} fault{'s' if len(faults) > 1 else ''}[/]; nothing was started")
+    out.print(f"[red]{len(faults)} fault{'s' if len(faults) > 1 else ''}[/]; nothing was started")
+    return Exit.JOB_REFUSED
 
 
 def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json: bool) -> Exit:
@@ -56,16 +63,14 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
 
     read = jobfile.read(file)
     if faults := read.faults():
-        show_faults(file, faults)
-        return Exit.JOB_REFUSED
+        return refused(file, faults, as_json=as_json)
     connected = cloud.connect(deployment_name)
-    job = read.job()
-    made = plan_of(
-        job,
-        deployment.prices(connected.clients, connected.deployment),
-        parameters=parameters,
-        saves=_saves_of_the_last_run(connected, job.name),
-    )
+    job, prices = read.job(), deployment.prices(connected.clients, connected.deployment)
+    try:
+        bounds_of(job, rates_of(job, prices), datetime.now(UTC))
+    except JobRefused as at_these_prices:
+        return refused(file, read.placed(at_these_prices.faults), as_json=as_json)
+    made = plan_of(job, prices, parameters=parameters, saves=_saves_of_the_last_run(connected, job.name))
     if as_json:
         voice.answer(vars(made))
     else:

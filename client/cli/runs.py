@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from client import jobfile
 from client.cli import voice
 from client.cli.cloud import Cloud, at_once, connect
-from client.cli.jobs import show_faults
+from client.cli.jobs import refused
 from client.cli.outcome import Exit, of_verdict
 from client.estimate import Estimate, estimate_of
 from client.progress import Look, progress_of, saves_sentence
@@ -29,8 +29,7 @@ _CONNECTION_LOST = {"ThrottlingException", "Throttling", "RequestTimeout", "Serv
 def submit(file: Path, *, follow: bool, deployment_name: str, as_json: bool) -> Exit:
     read = jobfile.read(file)
     if faults := read.faults():
-        show_faults(file, faults)
-        return Exit.JOB_REFUSED
+        return refused(file, faults, as_json=as_json)
     return start(connect(deployment_name), read.raw, follow=follow, as_json=as_json)
 
 

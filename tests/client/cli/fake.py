@@ -30,6 +30,7 @@ class Aws:
         self.forgotten: set[str] = set()
         self.objects: dict[str, bytes] = {}
         self.disks: list[dict[str, Any]] = []
+        self.prices: dict[str, float] = {"instance_hour": 4.0}
         self.started: list[tuple[str, Any]] = []
 
     @property
@@ -72,6 +73,10 @@ class Aws:
     def start_execution(self, *, stateMachineArn: str, input: str) -> dict[str, Any]:
         self.started.append((stateMachineArn, json.loads(input)))
         return {"executionArn": f"{stateMachineArn}:started"}
+
+    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:
+        assert FunctionName == "belay-accept"
+        return {"Environment": {"Variables": {"BELAY_PRICES": json.dumps(self.prices)}}}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
         if Key not in self.objects:
