@@ -7,7 +7,7 @@ from typing import Literal
 from stallfree.events import NotSaved, Skipped
 from stallfree.ranks import Ranks
 from stallfree.record import Record
-from stallfree.saving.saver import SaveFailed, Saver
+from stallfree.saving.saver import SaveFailed, Saver, Spoiled
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,9 @@ class Saves:
         self._tell(error)
         if error.step == self.newest_step:
             self.newest_step = self._step_before
-        if needed or self._on_error == "raise":
+        # What spoils one save is known to the next: no reason to end training.
+        ends_training = self._on_error == "raise" and not isinstance(error, Spoiled)
+        if needed or ends_training:
             raise error
 
     def _tell(self, error: SaveFailed) -> None:

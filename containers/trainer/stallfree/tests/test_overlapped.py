@@ -11,12 +11,12 @@ from killing import kill_everywhere
 from stallfree.cadence import EverySteps
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
-from stallfree.events import Event, Saved
+from stallfree.events import Event, NotSaved, Saved
 from stallfree.saving import direct
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import SaveFailed
-from transformers import TrainerCallback
+from transformers import GPT2LMHeadModel, TrainerCallback
 from watching import PLAINLY, At, Noting, fast
 
 
@@ -92,12 +92,34 @@ def test_a_weight_that_changes_under_a_copy_makes_no_checkpoint_and_is_expected_
         write(*args)
 
     monkeypatch.setattr(direct, "write_durably", write_then)
-    noting = Noting()
-    make_trainer(fast(cadence=EverySteps(5)), noting, At("on_step_begin", {5, 10}, change)).train()
+    noting, heard = Noting(), list[Event]()
+    saves = fast(cadence=EverySteps(5), sink=heard.append)
+    make_trainer(saves, noting, At("on_step_begin", {5, 10}, change)).train()
     noting.assert_saved(out, 10, 15, 20, 24)
-    assert "Step 5 is not saved: transformer.ln_f.bias changed" in caplog.text
-    assert caplog.text.count("is not saved") == 1
+    assert [event.step for event in heard if isinstance(event, NotSaved)] == [5]
+    assert "step 5 could not be saved; older ones are untouched: transformer.ln_f.bias changed" in caplog.text
     assert list((out / ".staging").iterdir()) == []
+
+
+def test_the_last_step_is_saved_again_if_a_weight_changed_under_its_copy(
+    make_trainer: Any, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_changed, write = threading.Event(), direct.write_durably
+
+    def change(**objects: Any) -> None:
+        with torch.no_grad():
+            objects["model"].transformer.ln_f.bias.add_(1)
+        has_changed.set()
+
+    def write_then(path: Path, *args: Any) -> None:
+        assert path.parent.name != "checkpoint-24" or has_changed.wait(60)
+        write(path, *args)
+
+    monkeypatch.setattr(direct, "write_durably", write_then)
+    noting = Noting("on_epoch_end")
+    make_trainer(fast(), At("on_epoch_end", {24}, change), noting).train()
+    saved = GPT2LMHeadModel.from_pretrained(out / "checkpoint-24").state_dict()
+    assert all(torch.equal(saved[name], weight) for name, weight in noting.weights[24].items())
 
 
 def test_weights_that_move_are_laid_out_again(make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture) -> None:

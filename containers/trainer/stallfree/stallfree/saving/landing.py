@@ -1,6 +1,5 @@
 """From copies in memory to a checkpoint: written, summed, durable in all processes, committed and told."""
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,11 +13,9 @@ from stallfree.saving.flight import Flight, Part
 from stallfree.saving.ground import Ground
 from stallfree.saving.image import Image
 from stallfree.saving.publish import Publisher
-from stallfree.saving.saver import SaveFailed
+from stallfree.saving.saver import SaveFailed, Spoiled
 from stallfree.timing import Timing, phase
 from stallfree.trainer_files import names_of_own_files
-
-logger = logging.getLogger(__name__)
 
 _WRITERS = 2
 
@@ -42,13 +39,16 @@ class Landing:
         try:
             with timing.recording():
                 parts = self._ranks.together(lambda: self._write_part(flight, ground))
+                spoiled = [name for part in parts for name in part.spoiled]
                 # No manifest before every process's part is durable; a save ends in all, and ends the same way.
-                manifest = self._ranks.from_first(lambda: self._commit(flight, parts))
+                manifest = None if spoiled else self._ranks.from_first(lambda: self._commit(flight, parts))
         except Exception as error:
-            if self._is_first:
-                self._store.discard(flight.step)
+            self._discard(flight)
             raise SaveFailed(flight.step, error) from error
-        if manifest is not None and self._is_first:
+        if manifest is None:
+            self._discard(flight)
+            raise Spoiled(flight.step, spoiled)
+        if self._is_first:
             self._publisher.committed(
                 manifest,
                 stall_seconds=flight.stall_seconds,
@@ -120,14 +120,12 @@ class Landing:
             seal.result()
         return [file.result() for file in described]
 
-    def _commit(self, flight: Flight, parts: list[Part]) -> Manifest | None:
-        if spoiled := [name for part in parts for name in part.spoiled]:
-            # Half of two moments: no checkpoint. From the next save on they are copied before training goes on.
-            self._store.discard(flight.step)
-            names = ", ".join(spoiled)
-            logger.warning("Step %s is not saved: %s changed before the optimizer's step.", flight.step, names)
-            return None
+    def _commit(self, flight: Flight, parts: list[Part]) -> Manifest:
         return self._store.commit(flight.step, [file for part in parts for file in part.files])
+
+    def _discard(self, flight: Flight) -> None:
+        if self._is_first:
+            self._store.discard(flight.step)
 
 
 def _flushed(staged: Path, names: list[str]) -> list[File]:

@@ -1,7 +1,7 @@
 """How a checkpoint gets from the Trainer to the disk. The one place to change for another way of saving."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +19,13 @@ class SaveFailed(Exception):
     def __init__(self, step: int, error: BaseException) -> None:
         self.step = step
         super().__init__(f"The checkpoint of step {step} could not be saved; older ones are untouched: {error}")
+
+
+class Spoiled(SaveFailed):
+    """Weights changed while they were copied, so the copy is of no one moment. The next save copies them at once."""
+
+    def __init__(self, step: int, names: Sequence[str]) -> None:
+        super().__init__(step, RuntimeError(f"{', '.join(names)} changed before the optimizer's step"))
 
 
 class Saver(Protocol):
