@@ -11,7 +11,7 @@ from contract.certificate import Certificate
 from contract.job import Limits
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
-from contract.run import RUN, execution_digest, run_id, started_at_of
+from contract.run import RUN, execution_digest, started_at_of
 from lambdas.sense import bookkeeping, certificates, executions, judging, scratch, tasks
 from lambdas.sense.bucket import Bucket, Document
 from lambdas.sense.clients import client
@@ -63,7 +63,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "file_system": _described(first, plan) if first else None,
         "others": [other.id for other in file_systems[1:]],
         "tasks": [task.arn for task in alive],
-        "certified": certificate is not None and (first is not None or not _says_kept(certificate)),
+        "certified": certificate is not None and (first is not None or not certificates.says_kept(certificate.body)),
         # For a second teardown of a run that is over: the first one's answer stands.
         "verdict": None if first else _verdict(certificate),
         # As the job asked.
@@ -86,9 +86,7 @@ def _prefix(arn: str, execution: Execution | None, first: FileSystem | None) -> 
     """What the file system's tags say, else what follows from the execution."""
     if first and tags.JOB in first.tags and tags.RUN in first.tags:
         return RunPrefix(first.tags[tags.JOB], first.tags[tags.RUN])
-    if execution and execution.job:
-        return RunPrefix(execution.job, run_id(arn, execution.started_at))
-    return None
+    return executions.prefix_of(arn, execution) if execution else None
 
 
 def _ended(execution: Execution | None, first: FileSystem | None) -> Ending | None:
@@ -113,14 +111,6 @@ def _verdict(document: Document | None) -> dict[str, Any] | None:
         return certificates.answer_of(Certificate.model_validate_json(document.body)) if document else None
     except ValidationError:
         return None
-
-
-def _says_kept(document: Document) -> bool:
-    """Of a file system that is gone it says too little: whoever deleted it failed before saying so."""
-    try:
-        return Certificate.model_validate_json(document.body).file_system.fate == "kept"
-    except ValidationError:
-        return False
 
 
 def _last_verified_step(bucket: Bucket, prefix: RunPrefix) -> int | None:

@@ -1,7 +1,7 @@
-"""Whose file system has no living owner? Every few minutes, for whatever the flow and the rescue did not reach.
+"""Whose file system has no living owner, and which run no certificate? Asked every few minutes, whatever else failed.
 
 EventBridge delivers as best it can, and that is not always. This is the guarantee behind it: it needs no event and no
-memory, only the file systems that are there, and what their executions became.
+memory, only the file systems that are there, and what the executions became.
 """
 
 import json
@@ -16,7 +16,7 @@ from contract.certificate import AskedBy
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
 from contract.run import execution_digest
-from lambdas.sense import clock, executions, retrying, scratch
+from lambdas.sense import certificates, clock, executions, retrying, scratch
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
@@ -24,13 +24,14 @@ from lambdas.sense.exceptions import SweepFailed
 from lambdas.sense.scratch import FileSystem
 from lambdas.sense.telemetry import logger, metrics, tracer
 
-# How long a teardown that failed is gone back to, once its file system is gone.
+# How long a run is gone back to that lacks its certificate, once no file system of it is left.
 _REMEMBERED = timedelta(days=2)
 
 
 class Settings(Environment):
     bucket: str
     deployment: str
+    train_machine_arn: str
     teardown_machine_arn: str
     # How soon another teardown is tried after one that did not end well. What is kept waits longer each time.
     pause_seconds: float = 1800
@@ -66,7 +67,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             logger.exception("could not look after a file system", extra={"file_system": file_system.id})
             failed.append(f"{file_system.id}: {error}")
     try:
-        started += _certify_what_is_gone(settings, busy=torn_down_now | seen)
+        started += _certify_runs_without_one(settings, busy=torn_down_now | seen)
     except Exception as error:
         logger.exception("could not look for what lacks its certificate")
         failed.append(f"what lacks its certificate: {error}")
@@ -96,23 +97,45 @@ def _has_ended(execution_arn: str) -> bool:
 
 def _tear_down(execution_arn: str, file_system: FileSystem, settings: Settings, now: datetime) -> bool:
     """False if it is too early for another, or if that one was started already: its name is taken."""
-    return _start(execution_arn, retrying.attempt(file_system, settings.pause, now), settings)
+    attempt = retrying.attempt(file_system, settings.pause, now)
+    return attempt is not None and _start(execution_arn, attempt, settings)
 
 
-def _certify_what_is_gone(settings: Settings, *, busy: set[str]) -> list[dict[str, str | None]]:
-    """A teardown may fail after it deleted the file system: then nothing is left to find but the failed teardown."""
-    states, now, started = client("stepfunctions"), clock.now(), []
-    failed = dict(executions.ended_badly(states, settings.teardown_machine_arn, since=now - _REMEMBERED))
-    for owner, stopped_at in failed.items():
+def _certify_runs_without_one(settings: Settings, *, busy: set[str]) -> list[dict[str, str | None]]:
+    """Runs that ended before they had a file system, and whose event was lost; or after it was deleted."""
+    now, started = clock.now(), []
+    for owner, stopped_at in _ended_badly(settings, since=now - _REMEMBERED).items():
         attempt = retrying.attempt_without(stopped_at, settings.pause, now)
-        if owner not in busy and _start(owner, attempt, settings):
+        if owner in busy or attempt is None or not _lacks_certificate(owner, settings):
+            continue
+        if _start(owner, attempt, settings):
             started.append({"id": None, "execution_arn": owner})
     return started
 
 
-def _start(execution_arn: str, attempt: str | None, settings: Settings) -> bool:
-    if attempt is None:
+def _ended_badly(settings: Settings, *, since: datetime) -> dict[str, datetime]:
+    """The Train executions that ended badly or whose teardown did, and when that first was."""
+    states = client("stepfunctions")
+    ended = dict(executions.ended_badly(states, settings.train_machine_arn, since=since))
+    for teardown, stopped_at in executions.ended_badly(states, settings.teardown_machine_arn, since=since):
+        owner = executions.owner_of(states, teardown)
+        if owner is not None:
+            ended[owner] = min(stopped_at, ended.get(owner, stopped_at))
+    return ended
+
+
+def _lacks_certificate(execution_arn: str, settings: Settings) -> bool:
+    """A refused job has none, and needs none."""
+    execution = executions.describe(client("stepfunctions"), execution_arn)
+    prefix = executions.prefix_of(execution_arn, execution) if execution else None
+    bucket = Bucket(client("s3"), settings.bucket)
+    if prefix is None or bucket.read(prefix.plan) is None:
         return False
+    certificate = bucket.read(prefix.certificate)
+    return certificate is None or certificates.says_kept(certificate.body)
+
+
+def _start(execution_arn: str, attempt: str, settings: Settings) -> bool:
     return executions.start(
         client("stepfunctions"),
         settings.teardown_machine_arn,

@@ -126,16 +126,22 @@ class Functions(Construct):
             environment={"BELAY_CLUSTER": compute.cluster.cluster_arn},
             allowed=[compute.may_list_instances(), compute.may_list_tasks(), compute.may_stop_tasks()],
         )
-        teardown = self._machine_arn(teardown_name(settings))
+        train, teardown = self._machine_arn(train_name(settings)), self._machine_arn(teardown_name(settings))
         self.sweep = self._function(
             "sweep",
-            environment={**in_bucket, **deployed, "BELAY_TEARDOWN_MACHINE_ARN": teardown},
+            environment={
+                **in_bucket,
+                **deployed,
+                "BELAY_TRAIN_MACHINE_ARN": train,
+                "BELAY_TEARDOWN_MACHINE_ARN": teardown,
+            },
             allowed=[
                 see_file_systems,
-                read("run.json"),
+                list_runs,
+                read("run.json", "certificate.json"),
                 _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
                 _allow("states:DescribeExecution", self._executions_of(teardown_name(settings))),
-                _allow("states:ListExecutions", teardown),
+                _allow("states:ListExecutions", train, teardown),
                 _allow("states:StartExecution", teardown),
             ],
             timeout=Duration.minutes(5),

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from contract.certificate import Certificate, FileSystemEnd
 from contract.ledger import Ledger
@@ -48,6 +48,14 @@ def durability_of(end: FileSystemEnd, is_whole: bool | None, ledger: Ledger, wit
     if not all_proven:
         return Durability.LOST
     return Durability.NOTHING_SAVED if ledger.last_verified_step is None else Durability.VERIFIED
+
+
+def says_kept(body: bytes) -> bool:
+    """Of a file system that is gone it says too little: whoever deleted it failed before saying so."""
+    try:
+        return Certificate.model_validate_json(body).file_system.fate == "kept"
+    except ValidationError:
+        return False
 
 
 def answer_of(certificate: Certificate) -> dict[str, Any]:

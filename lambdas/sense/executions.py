@@ -10,6 +10,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from contract.job import NAME
+from contract.paths import RunPrefix
+from contract.run import run_id
 from lambdas.sense import judging
 from lambdas.sense.clients import error_code
 from lambdas.sense.judging import Ending
@@ -23,6 +25,11 @@ class Execution:
     started_at: datetime
     job: str | None
     ending: Ending | None
+
+
+def prefix_of(arn: str, execution: Execution) -> RunPrefix | None:
+    """Where its run lies, if it was accepted; None if its job could not have been."""
+    return RunPrefix(execution.job, run_id(arn, execution.started_at)) if execution.job else None
 
 
 def describe(states: Any, arn: str) -> Execution | None:
@@ -47,18 +54,23 @@ def running_for(states: Any, machine_arn: str) -> set[str]:
 
 
 def ended_badly(states: Any, machine_arn: str, *, since: datetime) -> Iterator[tuple[str, datetime]]:
-    """The Train executions whose teardown failed, was stopped or ran out of time, and when. The newest first."""
+    """Its executions that failed, were stopped or ran out of time since then, and when."""
     for status in ("FAILED", "ABORTED", "TIMED_OUT"):
         pages = states.get_paginator("list_executions").paginate(stateMachineArn=machine_arn, statusFilter=status)
         for one in (one for page in pages for one in page["executions"]):
+            # All are looked at: they come by their start, and one that ran for days may have stopped just now.
             stopped_at = one.get("stopDate")
-            if stopped_at is None or stopped_at < since:
-                break
-            described = states.describe_execution(executionArn=one["executionArn"])
-            document = json.loads(described["input"])
-            # A refusal is an answer; whoever asked too early need not be asked for again.
-            if isinstance(document, dict) and described.get("error") != RUN_STILL_ALIVE:
-                yield str(document.get("execution_arn")), stopped_at
+            if stopped_at is not None and stopped_at >= since:
+                yield one["executionArn"], stopped_at
+
+
+def owner_of(states: Any, teardown_arn: str) -> str | None:
+    """The Train execution that it was asked for. A refusal is an answer: who asked too early need not ask again."""
+    described = states.describe_execution(executionArn=teardown_arn)
+    document = json.loads(described["input"])
+    if not isinstance(document, dict) or described.get("error") == RUN_STILL_ALIVE:
+        return None
+    return str(document.get("execution_arn"))
 
 
 def start(states: Any, machine_arn: str, *, name: str, document: str) -> bool:

@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from lambdas.sense import clients, clock
 from tests.lambdas.fake import Fake
-from tests.lambdas.world import BUCKET, LOG_GROUP, TEARDOWN, World
+from tests.lambdas.world import BUCKET, LOG_GROUP, TEARDOWN, TRAIN, World
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         "BELAY_CLUSTER": "belay",
         "BELAY_TRAINER_FAMILY": "belay-trainer",
         "BELAY_TRAINER_LOG_GROUP": LOG_GROUP,
+        "BELAY_TRAIN_MACHINE_ARN": TRAIN,
         "BELAY_TEARDOWN_MACHINE_ARN": TEARDOWN,
     }
     for name, value in settings.items():

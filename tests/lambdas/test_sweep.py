@@ -8,9 +8,9 @@ import pytest
 from contract.faults import parse_job
 from contract.plan import RunPlan
 from contract.tags import State
-from lambdas import sweep
+from lambdas import certify, sweep
 from lambdas.sense.exceptions import SweepFailed
-from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, TEARDOWN, World
+from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, TEARDOWN, World
 
 
 @pytest.fixture
@@ -138,7 +138,11 @@ def test_what_is_tried_again_is_no_orphan(
     assert f'"OrphansFound":[{orphans}.0]' in capsys.readouterr().out.replace(" ", "")
 
 
-# ---- nothing is there any more, and nobody has said so
+# ---- nothing is there, and nobody has said so
+
+
+def _ended_badly(world: World, *, status: str = "ABORTED") -> None:
+    world.states.add(ARN, started_at=STARTED_AT, status=status, stopDate=world.now, input=json.dumps(JOB_FILE))
 
 
 def _failed_teardown(world: World, *, error: str = "Lambda.Unknown", status: str = "FAILED") -> None:
@@ -153,25 +157,65 @@ def _failed_teardown(world: World, *, error: str = "Lambda.Unknown", status: str
 
 
 @pytest.mark.parametrize("status", ["FAILED", "ABORTED", "TIMED_OUT"])
-def test_a_teardown_that_ended_before_it_could_certify_is_gone_back_to(world: World, status: str) -> None:
-    _failed_teardown(world, status=status)
-    assert _started(world) == []
+def test_a_run_that_ended_before_it_had_a_file_system_is_certified_without_any_event(
+    accepted: World, status: str
+) -> None:
+    _ended_badly(accepted, status=status)
+    # The rescue has its turn first.
+    assert _started(accepted) == []
+    accepted.now += timedelta(minutes=30)
+    assert _started(accepted) == [{"id": None, "execution_arn": ARN}]
+
+
+@pytest.mark.parametrize("status", ["FAILED", "ABORTED", "TIMED_OUT"])
+def test_a_teardown_that_ended_before_it_could_certify_is_gone_back_to(accepted: World, status: str) -> None:
+    accepted.states.add(ARN, started_at=STARTED_AT, status="SUCCEEDED", input=json.dumps(JOB_FILE))
+    _failed_teardown(accepted, status=status)
+    assert _started(accepted) == []
     tried = []
     for _ in range(3 * 48):
-        world.now += timedelta(minutes=30)
-        if found := _started(world):
+        accepted.now += timedelta(minutes=30)
+        if found := _started(accepted):
             assert found == [{"id": None, "execution_arn": ARN}]
-            tried.append((world.now - NOW) / timedelta(hours=1))
-            for one in world.states.executions.values():
+            tried.append((accepted.now - NOW) / timedelta(hours=1))
+            for one in accepted.states.executions.values():
                 one["status"] = "SUCCEEDED" if one["status"] == "RUNNING" else one["status"]
     # Later and later, and not for ever: after two days a person would have seen it.
     assert tried == [0.5, 1.5, 3.5, 7.5, 15.5, 31.5]
 
 
-def test_a_teardown_that_was_refused_is_not_gone_back_to(world: World) -> None:
-    _failed_teardown(world, error="RunStillAlive")
+@pytest.mark.parametrize(("fate", "is_due"), [("never created", False), ("deleted", False), ("kept", True)])
+def test_what_is_certified_rests_unless_it_speaks_of_a_file_system_that_is_gone(
+    accepted: World, fate: str, is_due: bool
+) -> None:
+    _ended_badly(accepted)
+    _failed_teardown(accepted)
+    question = {"execution_arn": ARN, "run": RUN, "job": JOB, "started_at": STARTED_AT.isoformat(), "ended": None}
+    accepted.ask(certify, {**question, "file_system": {"fate": fate}, "verification": None})
+    accepted.now += timedelta(hours=1)
+    assert bool(_started(accepted)) is is_due
+
+
+def test_a_job_that_was_refused_needs_no_certificate(world: World) -> None:
+    _ended_badly(world, status="FAILED")
     world.now += timedelta(hours=1)
     assert _started(world) == []
+
+
+def test_a_teardown_that_was_refused_is_not_gone_back_to(accepted: World) -> None:
+    accepted.states.add(ARN, started_at=STARTED_AT, input=json.dumps(JOB_FILE))
+    _failed_teardown(accepted, error="RunStillAlive")
+    accepted.now += timedelta(hours=1)
+    assert _started(accepted) == []
+
+
+def test_one_that_ran_for_days_and_stopped_just_now_is_not_hidden_by_younger_ones(accepted: World) -> None:
+    accepted.states.add(
+        ARN.replace("first", "younger"), started_at=accepted.now, status="FAILED", stopDate=NOW - timedelta(days=3)
+    )
+    _ended_badly(accepted, status="FAILED")
+    accepted.now += timedelta(minutes=30)
+    assert _started(accepted) == [{"id": None, "execution_arn": ARN}]
 
 
 def test_while_its_file_system_is_there_that_is_what_counts(accepted: World) -> None:

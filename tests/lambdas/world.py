@@ -22,6 +22,7 @@ JOB = "digits"
 STARTED_AT = datetime(2026, 11, 21, 2, 44, 55, 123000, tzinfo=UTC)
 NOW = STARTED_AT + timedelta(hours=1)
 ARN = "arn:aws:states:us-east-1:123456789012:execution:belay-train:first"
+TRAIN = "arn:aws:states:us-east-1:123456789012:stateMachine:belay-train"
 TEARDOWN = "arn:aws:states:us-east-1:123456789012:stateMachine:belay-teardown"
 RUN = run_id(ARN, STARTED_AT)
 DIGEST = execution_digest(ARN)

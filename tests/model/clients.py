@@ -134,13 +134,15 @@ class Stepfunctions(_Service):
             told |= {"status": end.status, "error": end.error or "", "cause": end.cause or ""}
         return told
 
-    def list_executions(self, statusFilter: str, **_: Any) -> Json:
-        """A failed teardown is remembered for as long as it takes until the sweep has come once without a fault."""
-        if statusFilter == "RUNNING":
-            return {"executions": [{"executionArn": f"{objects.TEARDOWNS}:{slot}"} for slot in self._world.teardowns]}
-        is_there = statusFilter == "FAILED" and self._world.failed
-        failed = {"executionArn": f"{objects.TEARDOWNS}:failed", "stopDate": objects.STARTED_AT}
-        return {"executions": [failed] if is_there else []}
+    def list_executions(self, stateMachineArn: str, statusFilter: str, **_: Any) -> Json:
+        """Train's end is remembered until the sweep has come once without a fault. That a teardown failed is not needed
+        besides: Step Functions' memory of it matters for what is kept longer than Train is remembered."""
+        if stateMachineArn == objects.TRAINS:
+            train = self._world.train
+            found = [objects.TRAIN] if train and train.status == statusFilter else []
+        else:
+            found = [f"{objects.TEARDOWNS}:{slot}" for slot in self._world.teardowns if statusFilter == "RUNNING"]
+        return {"executions": [{"executionArn": arn, "stopDate": objects.STARTED_AT} for arn in found]}
 
     def start_execution(self, input: str, **_: Any) -> Json:
         """The sweep's names change with time, and so much time may pass: none is ever taken here."""

@@ -122,7 +122,7 @@ class Explorer:
             self.kept.append(place)
         if len(path) > LONGEST:
             raise GoesRound(label)
-        system, left = place
+        system, _ = place
         if self._stopped and system.train is None and not system.cut:
             self._known[key] = Behaviour(0)
             return self._known[key]
@@ -130,7 +130,7 @@ class Explorer:
         if ahead:
             path.append(_Open(place, label, iter(ahead)))
             return None
-        fault = system.world.broken or properties.at_the_end(system, faults=self._faults - left)
+        fault = system.world.broken or properties.at_the_end(system)
         if fault and fault not in self.broken:
             self.broken[fault] = [*(one.label for one in path), label]
             if self._first:

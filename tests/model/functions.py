@@ -25,6 +25,7 @@ _SETTINGS = {
     "BELAY_CLUSTER": "belay",
     "BELAY_TRAINER_FAMILY": "belay-trainer",
     "BELAY_TRAINER_LOG_GROUP": "/belay/trainer",
+    "BELAY_TRAIN_MACHINE_ARN": s3.TRAINS,
     "BELAY_TEARDOWN_MACHINE_ARN": s3.TEARDOWNS,
 }
 # What each function asks about. It is shown nothing else, so a name that is missing here is found out at once.
@@ -39,7 +40,7 @@ _SEES = {
     "find": ("train", "file_systems", "trainings", "s3"),
     "verify": ("s3", "log"),
     "certify": ("s3", "log"),
-    "sweep": ("train", "teardowns", "failed", "file_systems", "s3"),
+    "sweep": ("train", "teardowns", "file_systems", "s3"),
     "pump": ("file_systems", "exports", "s3", "log"),
 }
 # What lies on a file system they do not ask, and do not touch.

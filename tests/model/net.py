@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lambdas.sense.executions import RUN_STILL_ALIVE
 from tests.model import fsx, functions, s3
 from tests.model.clients import JOB_FILE
 from tests.model.definition import Machine, load
@@ -109,8 +108,6 @@ class Net:
         world = fsx.let_go(system.world, one.slot)._replace(teardowns=tuple(other.slot for other in left))
         if one.is_child and system.train is not None:
             world = world._replace(child=end)
-        if end.status != "SUCCEEDED" and end.error != RUN_STILL_ALIVE:
-            world = world._replace(failed=True)
         return system._replace(teardowns=left, world=_trimmed(world))
 
     def _started(self, system: System) -> System:

@@ -9,13 +9,11 @@ from tests.model.net import System
 from tests.model.world import World
 
 
-def at_the_end(system: System, *, faults: int) -> str | None:
+def at_the_end(system: System) -> str | None:
     """Nothing is under way, and nobody will come again: all three promises at once."""
     world = system.world
     assert world.train is not None
-    wrong = leaks(world) or lies_of_train(world) or lies_of_certificate(world)
-    # Of a run whose event is lost before it has a file system nobody hears: no teardown was ever asked for it.
-    return wrong or too_dark(world) or (None if faults and not world.failed else uncertified(world))
+    return leaks(world) or lies_of_train(world) or lies_of_certificate(world) or too_dark(world) or uncertified(world)
 
 
 def certificate_of(world: World) -> Certificate | None:
@@ -92,10 +90,10 @@ def too_dark(world: World) -> str | None:
 
 
 def is_on_record(world: World) -> bool:
-    """Whether the certificate says what became of the file system; without one, that no teardown has failed to."""
+    """Whether the certificate says what became of the file system. A refused job needs none."""
     told = certificate_of(world)
     if told is None:
-        return not world.failed
+        return s3.PREFIX.plan not in world.s3
     return told.file_system.fate != "kept" or bool(world.file_systems)
 
 

@@ -15,6 +15,7 @@ JOB = "digits"
 STARTED_AT = datetime(2026, 11, 21, 2, 44, 55, 123000, tzinfo=UTC)
 NOW = STARTED_AT + timedelta(hours=1)
 TRAIN = f"arn:aws:states:us-east-1:{ACCOUNT}:execution:belay-train:first"
+TRAINS = f"arn:aws:states:us-east-1:{ACCOUNT}:stateMachine:belay-train"
 TEARDOWNS = f"arn:aws:states:us-east-1:{ACCOUNT}:stateMachine:belay-teardown"
 RUN = run_id(TRAIN, STARTED_AT)
 DIGEST = execution_digest(TRAIN)

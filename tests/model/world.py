@@ -61,16 +61,12 @@ class End(NamedTuple):
 
 
 class World(NamedTuple):
-    """`train` is None while Train runs. `failed`: Step Functions remembers a teardown that did not end well.
-
-    `broken` is the first promise that was seen broken, in words.
-    """
+    """`train` is None while Train runs; `broken` is the first promise that was seen broken, in words."""
 
     train: End | None = None
     teardowns: tuple[str, ...] = ()
     starting: tuple[str, Frozen] | None = None
     child: End | None = None
-    failed: bool = False
     file_systems: tuple[FileSystem, ...] = ()
     exports: tuple[Export, ...] = ()
     trainings: tuple[Training, ...] = ()
