@@ -36,12 +36,15 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 
 # ---- figures: each prints a table and writes build/figures/<name>.json
 
-.PHONY: bench-cost bench-face bench-checkpoint chaos crash-test
+.PHONY: bench-cost bench-face bench-checkpoint chaos crash-test screenshots
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) benchmarks.run_cost
 
 bench-face: .venv/.local ## how long help takes, and the report of a run of 1,000,000 events
 	@$(IN_VENV) benchmarks.face
+
+screenshots: .venv/.check ## the report of sample runs as Chromium shows it, into build/figures
+	@$(IN_VENV) tests.report.screenshots
 
 bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 to 25 idle minutes; OPTIONS=--help)
 	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)

@@ -105,7 +105,7 @@ def test_what_a_job_says_of_itself_stays_text() -> None:
 
 def test_what_was_lost_and_what_became_of_the_file_system_stands_with_the_verdict() -> None:
     html = page.render([record()])
-    assert "work lost: 10 steps, 0.2 minutes, 0.01 USD" in html and "fs-1 deleted" in html
+    assert "<dt>work lost</dt><dd>10 steps, 0.2 minutes, 0.01 USD</dd>" in html and "fs-1 deleted" in html
 
 
 def test_the_table_is_the_wall_time() -> None:

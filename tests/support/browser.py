@@ -1,0 +1,144 @@
+"""A page in a real browser: Chromium without a window, spoken to over its debugging pipe, with no driver in between."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# No window, and nothing that Chromium asks the network for by itself. Its sandbox refuses to run as root.
+_OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
+    *("--disable-dev-shm-usage", "--remote-debugging-pipe"),
+)
+_PATIENCE_SECONDS = 60
+
+
+@dataclass
+class Page:
+    """What a person would see in one window, and what the browser noted while it was made."""
+
+    browser: "Browser"
+    session: str
+    requested: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def ask(self, script: str) -> Any:
+        """The value of a script in the page."""
+        answer = self.browser.call("Runtime.evaluate", self, expression=script, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
+        return answer["result"].get("value")
+
+    def picture(self, file: Path) -> None:
+        """The whole page, however long."""
+        shot = self.browser.call("Page.captureScreenshot", self, captureBeyondViewport=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(base64.b64decode(shot["data"]))
+
+
+class Browser:
+    def __init__(self, says: int, hears: int) -> None:
+        self._says, self._hears = says, hears
+        self._count, self._read = 0, b""
+        self._pages: dict[str, Page] = {}
+
+    def open(self, file: Path, *, width: int, height: int = 900, scheme: str = "light") -> Page:
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        page = Page(self, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        self._pages[page.session] = page
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable", page)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            page,
+            width=width,
+            height=height,
+            deviceScaleFactor=2 if width < 600 else 1,
+            mobile=width < 600,
+        )
+        scheme_wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", page, features=scheme_wanted)
+        self.call("Page.navigate", page, url=file.as_uri())
+        self._until("Page.loadEventFired", page)
+        return page
+
+    def call(self, method: str, page: Page | None = None, **params: Any) -> dict[str, Any]:
+        self._count += 1
+        asked = {"id": self._count, "method": method, "params": params}
+        os.write(self._says, json.dumps(asked | ({"sessionId": page.session} if page else {})).encode() + b"\0")
+        while True:
+            told = self._next()
+            if told.get("id") == asked["id"]:
+                if "error" in told:
+                    raise RuntimeError(f"{method}: {told['error']['message']}")
+                return dict(told["result"])
+
+    def _until(self, method: str, page: Page) -> None:
+        while (told := self._next()).get("method") != method or told["sessionId"] != page.session:
+            pass
+
+    def _next(self) -> dict[str, Any]:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while b"\0" not in self._read:
+            if not select.select([self._hears], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError("Chromium says nothing")
+            if not (more := os.read(self._hears, 1 << 20)):
+                raise EOFError("Chromium has ended")
+            self._read += more
+        message, self._read = self._read.split(b"\0", 1)
+        told: dict[str, Any] = json.loads(message)
+        if page := self._pages.get(told.get("sessionId", "")):
+            _note(page, told.get("method"), told.get("params", {}))
+        return told
+
+
+@contextmanager
+def chromium(folder: Path) -> Iterator[Browser]:
+    """`folder` is its home: nothing of a person's own browser is read or changed."""
+    assert PROGRAM, "no Chromium here"
+    it_reads, we_write = os.pipe()
+    we_read, it_writes = os.pipe()
+    # It reads what to do from descriptor 3 and answers on 4.
+    wired = f'exec 3<&{it_reads} 4>&{it_writes}; exec "$@"'
+    process = subprocess.Popen(
+        ["bash", "-c", wired, "chromium", PROGRAM, *_OPTIONS, f"--user-data-dir={folder}"],
+        pass_fds=(it_reads, it_writes),
+        stdout=subprocess.DEVNULL,
+        stderr=(folder / "stderr").open("wb"),
+        env=os.environ | {"HOME": str(folder)},
+    )
+    os.close(it_reads)
+    os.close(it_writes)
+    try:
+        yield (browser := Browser(we_write, we_read))
+        browser.call("Browser.close")
+    finally:
+        os.close(we_write)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        os.close(we_read)
+
+
+def _note(page: Page, method: str | None, params: dict[str, Any]) -> None:
+    match method:
+        case "Network.requestWillBeSent":
+            page.requested.append(params["request"]["url"])
+        case "Runtime.exceptionThrown":
+            page.complaints.append(params["exceptionDetails"]["text"])
+        case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning", "assert"):
+            page.complaints.append(" ".join(str(one.get("value")) for one in params["args"]))
+        case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
+            page.complaints.append(params["entry"]["text"])
