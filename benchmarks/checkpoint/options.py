@@ -12,7 +12,7 @@ PARTS = {
     "checksums": "what checksums cost",
     "sizes": "how stall and time to durable grow with the state",
     "ranks": "the same with several processes that train together",
-    "restoring": "reading a checkpoint back; after the trainings, which are forked: it leaves threads behind",
+    "restoring": "reading a checkpoint back",
     "cuda": "a bf16 model on a GPU, where there is one",
 }
 _PEERS_IN_IDLE = tuple(name for name in WAYS if name != "checksums")

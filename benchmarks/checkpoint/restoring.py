@@ -1,8 +1,11 @@
 """What it takes to come back from a checkpoint: the Trainer's own way, stallfree's, and the floors of this disk."""
 
+import multiprocessing
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import safetensors.torch
@@ -22,14 +25,16 @@ from benchmarks.checkpoint.progress import Progress
 from benchmarks.checkpoint.running import SCRATCH
 from benchmarks.figures import Figure
 
+Restore = Callable[[Path, torch.nn.Module, torch.optim.Optimizer], None]
+
+_MOST_SECONDS = 600.0
+
 
 def measure(progress: Progress, options: Options) -> list[Figure]:
-    # As a Trainer has it; the trainings before this were told otherwise.
-    torch.set_num_threads(os.cpu_count() or 1)
     progress.next("restoring: a checkpoint to restore from")
-    checkpoint, model = _a_checkpoint(SCRATCH / "restoring", options.state_gb)
+    checkpoint: Path = _in_a_process_of_its_own(_a_checkpoint, SCRATCH / "restoring", options.state_gb)
     progress.next("restoring: the read floors, the Trainer's way, and ours, turn by turn")
-    seen = {name: Value.of(times) for name, times in _turn_by_turn(checkpoint, model, options.rounds).items()}
+    seen = {name: Value.of(times) for name, times in _turn_by_turn(checkpoint, options).items()}
     size = sum(file.stat().st_size for file in checkpoint.iterdir())
     return [
         Figure("restoring: state", size / 1e9, "GB"),
@@ -40,68 +45,82 @@ def measure(progress: Progress, options: Options) -> list[Figure]:
     ]
 
 
-def _turn_by_turn(checkpoint: Path, model: torch.nn.Module, rounds: int) -> dict[str, list[float]]:
-    files = [file for file in checkpoint.iterdir() if file.is_file()]
-    size = sum(file.stat().st_size for file in files)
-    ways: dict[str, Callable[[], object]] = {
-        "floor": floors.read(files, huge=False),
-        "floor, huge pages": floors.read(files, huge=True),
-        "trainer": lambda: _as_the_trainer(checkpoint, model, _optimizer(model)),
-        "ours": lambda: _as_we_do(checkpoint, model, _optimizer(model)),
-        "ours without checksums": lambda: _without_checksums(checkpoint, model, _optimizer(model)),
+def _turn_by_turn(checkpoint: Path, options: Options) -> dict[str, list[float]]:
+    """Each in a process of its own, as a training that comes back is one: no way finds memory that another one left."""
+    ways: dict[str, Callable[[Path, float], float]] = {
+        "floor": partial(_floor, huge=False),
+        "floor, huge pages": partial(_floor, huge=True),
+        "trainer": partial(_restored, _as_the_trainer),
+        "ours": partial(_restored, _as_we_do),
+        "ours without checksums": partial(_restored, _without_checksums),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         for name, restore in ways.items():
-            for file in files:
-                _forget(file)
-            # A virtual machine may have given memory back to its host, and waits for each page to come again.
-            floors.memory(size, huge=True).close()
-            kept: list[object] = []
-            seconds[name].append(floors.timed(lambda restore=restore, kept=kept: kept.append(restore())))  # type: ignore[misc]
-            # Not part of it: to give back the optimizer's state, which training would keep.
-            kept.clear()
+            seconds[name].append(_in_a_process_of_its_own(restore, checkpoint, options.state_gb))
     return seconds
+
+
+def _in_a_process_of_its_own(work: Callable[..., Any], *asked: Any) -> Any:
+    with multiprocessing.get_context("fork").Pool(1) as process:
+        return process.apply_async(work, asked).get(_MOST_SECONDS)
+
+
+def _floor(checkpoint: Path, state_gb: float, *, huge: bool) -> float:
+    files = [file for file in checkpoint.iterdir() if file.is_file()]
+    _forget(files)
+    return floors.timed(floors.read(files, huge=huge))
+
+
+def _restored(restore: Restore, checkpoint: Path, state_gb: float) -> float:
+    # As a Trainer has it.
+    torch.set_num_threads(os.cpu_count() or 1)
+    model = GPT2LMHeadModel(config_for(state_gb))
+    optimizer = _optimizer(model)
+    files = [file for file in checkpoint.iterdir() if file.is_file()]
+    _forget(files)
+    # A virtual machine may have given memory back to its host, and waits for each page to come again.
+    floors.memory(sum(file.stat().st_size for file in files), huge=True).close()
+    return floors.timed(lambda: restore(checkpoint, model, optimizer))
 
 
 def _optimizer(model: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), fused=True)
 
 
-def _forget(file: Path) -> None:
-    """From here on the page cache has nothing of it."""
-    handle = os.open(file, os.O_RDONLY)
-    os.fsync(handle)
-    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(handle)
+def _forget(files: list[Path]) -> None:
+    """From here on the page cache has nothing of them."""
+    for file in files:
+        handle = os.open(file, os.O_RDONLY)
+        os.fsync(handle)
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(handle)
 
 
-def _as_the_trainer(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> object:
+def _as_the_trainer(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """The calls of `Trainer._load_from_checkpoint` and `_load_optimizer_and_scheduler`, without their scheduler."""
     model.load_state_dict(safetensors.torch.load_file(checkpoint / "model.safetensors", device="cpu"), strict=False)
     optimizer.load_state_dict(torch.load(checkpoint / "optimizer.pt", map_location="cpu", weights_only=True))
-    return optimizer
 
 
-def _as_we_do(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> object:
+def _as_we_do(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     read = content.read(checkpoint)
     weights = read.take_weights()
     assert weights is not None, "the benchmark's model is of plain tensors"
     model.load_state_dict(weights, strict=False)
     optimizer.load_state_dict(read.take_optimizer())
-    return optimizer
 
 
-def _without_checksums(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> object:
+def _without_checksums(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     with (
         patch.object(direct, "crc64nvme", lambda _: 0),
         patch.object(direct, "combine_crc64nvme", lambda *_: 0),
         patch.object(manifest, "compare", lambda *_: None),
     ):
-        return _as_we_do(checkpoint, model, optimizer)
+        _as_we_do(checkpoint, model, optimizer)
 
 
-def _a_checkpoint(folder: Path, state_gb: float) -> tuple[Path, torch.nn.Module]:
+def _a_checkpoint(folder: Path, state_gb: float) -> Path:
     """Weights and two moments of each, as `save_pretrained` and `torch.save` write them."""
     model = GPT2LMHeadModel(config_for(state_gb))
     optimizer = _optimizer(model)
@@ -115,4 +134,4 @@ def _a_checkpoint(folder: Path, state_gb: float) -> tuple[Path, torch.nn.Module]
     model.save_pretrained(staged)
     torch.save(optimizer.state_dict(), staged / "optimizer.pt")
     store.commit(1)
-    return store.path(1), model
+    return store.path(1)
