@@ -114,7 +114,7 @@ e2e: .venv/.check node_modules/.ready ## whole runs on a local cloud, with fault
 
 # ---- keep it in order
 
-.PHONY: fix schema reference constraints clean pristine
+.PHONY: fix schema reference recording constraints clean pristine
 fix: .venv/.check ## format, and mend what ruff can mend
 	@$(IN_VENV) ruff format .
 	@$(IN_VENV) ruff check --fix .
@@ -125,6 +125,9 @@ schema: .venv/.local ## write docs/job.schema.json from the contract
 reference: .venv/.local ## write docs/cli.md from the commands, and docs/job.md from the job file's models
 	@$(IN_VENV) client.cli.reference
 	@$(IN_VENV) contract.reference
+
+recording: .venv/.check node_modules/.ready ## run make demo, and show in README what it showed (75 idle seconds)
+	@$(IN_VENV) tests.support.recording
 
 # PyTorch stays out: which build of it is right differs from machine to machine (README, "Choosing a PyTorch").
 constraints: | .venv/bin/python ## pin every indirect dependency to what .venv has now

@@ -1,4 +1,4 @@
-"""`make screenshots`: the report in the looks that the tests hold, as pictures for a person to judge."""
+"""`make screenshots`: the report in the looks that the tests hold, for people to judge, and what docs/guide.md has."""
 
 import tempfile
 from pathlib import Path
@@ -10,6 +10,9 @@ from tests.support.browser import PROGRAM, chromium
 from tests.support.synth import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "figures"
+# What docs/guide.md shows: the top of the page, which is the same run's on every machine.
+SHOWN = REPOSITORY / "docs" / "pictures"
+_TOP = {"width": 1160, "height": 740}
 
 
 def main() -> None:
@@ -24,6 +27,9 @@ def main() -> None:
                 picture = FOLDER / f"report-{name}-{width}-{scheme}.png"
                 browser.open(file, width=width, scheme=scheme).picture(picture)
                 print(f"wrote {picture.relative_to(REPOSITORY)}")
+        for scheme in ("light", "dark"):
+            top = browser.open(Path(home) / "one-run.html", scheme=scheme, **_TOP)
+            top.picture(SHOWN / f"report-{scheme}.png", whole=False)
 
 
 if __name__ == "__main__":

@@ -39,9 +39,9 @@ class Page:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
-    def picture(self, file: Path) -> None:
-        """The whole page, however long."""
-        shot = self.browser.call("Page.captureScreenshot", self, captureBeyondViewport=True)
+    def picture(self, file: Path, *, whole: bool = True) -> None:
+        """The page, however long; or what of it is in the window."""
+        shot = self.browser.call("Page.captureScreenshot", self, captureBeyondViewport=whole)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(shot["data"]))
 
