@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.support.synth import synth
+from tests.support.synth import synth_once
 from tests.support.templates import Assembly
 
 
 @pytest.fixture(scope="session")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     """The deployment that cdk.json describes."""
-    return Assembly(synth(tmp_path_factory.mktemp("synth")))
+    return Assembly(synth_once(tmp_path_factory, "as-it-is"))

@@ -5,13 +5,14 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from contract.tags import JOB
 from examples.data import digits as data
-from local_cloud.cloud import REPOSITORY, LocalCloud
+from local_cloud.cloud import LocalCloud
 from local_cloud.faults import ExportFails, NoCapacity, SpotInterruption
 from tests.permissions import recorded
+from tests.support.synth import synth
+from tests.support.templates import Assembly
 from tests.workflow.conftest import TIME_SCALE, free_port
 from tests.workflow.jobs import DATASET, digits
 from tests.workflow.runs import Deployed
@@ -23,50 +24,45 @@ def main() -> None:
         LocalCloud(state_dir=Path(folder), port=free_port(), time_scale=TIME_SCALE) as cloud,
     ):
         cloud.bootstrap()
-        cloud.deploy(REPOSITORY)
+        assembly = Assembly(synth(Path(folder) / "synth"))
+        cloud.deploy(assembly.directory)
         print("deployed; running ...")
         deployed = Deployed(cloud)
         _upload(deployed, Path(folder) / "data")
         _run_all(deployed)
-        calls = recorded.calls_of(cloud)
+        calls = recorded.calls_of(cloud, assembly)
     recorded.GOLDEN.write_text("\n".join(calls) + "\n")
     print(f"written: {recorded.GOLDEN.name}, {len(calls)} calls")
 
 
 def _upload(deployed: Deployed, folder: Path) -> None:
     folder.mkdir()
-    data.write(folder)
+    data.write(folder, of_each=8)
     for file in folder.rglob("*"):
         if file.is_file():
             key = f"{DATASET}{file.relative_to(folder)}"
             deployed.s3.put_object(Bucket=deployed.bucket, Key=key, Body=file.read_bytes())
 
 
-def _job(name: str, **parts: Any) -> dict[str, Any]:
-    """With limits that a busy machine keeps as well."""
-    limits = {"scratch": "6h", "link": "6h", **parts.pop("limits", {})}
-    return digits(name, limits=limits, **parts)
-
-
 def _run_all(deployed: Deployed) -> None:
     where = [{JOB: name} for name in ("kept", "no-capacity", "spot")]
     spot = {"gpus": 0, "cpus": 1, "memory": "2GiB", "spot": True}
     finishing = [
-        deployed.start(_job("success", steps=30)),
-        deployed.start(_job("kept", steps=30), faults=(ExportFails(where=where[0]),)),
+        deployed.start(digits("success", steps=30)),
+        deployed.start(digits("kept", steps=30), faults=(ExportFails(where=where[0]),)),
         deployed.start(
             digits("no-capacity", limits={"capacity": "10m"}, retry={"capacity": 0}),
             faults=(NoCapacity(where=where[1]),),
         ),
-        deployed.start(_job("spot", resources=spot), faults=(SpotInterruption(at_step=10, where=where[2]),)),
+        deployed.start(digits("spot", resources=spot), faults=(SpotInterruption(at_step=10, where=where[2]),)),
     ]
-    stopped = deployed.start(_job("stopped", steps=100_000))
+    stopped = deployed.start(digits("stopped", steps=100_000))
     stopped.until(lambda: stopped.living_tasks != [], "training runs")
     deployed.states.stop_execution(executionArn=stopped.arn)
     print(f"stopped: {stopped.until_certified().certificate.sentence}")
     for run in finishing:
         print(f"{run.job['name']}: {run.finish().certificate.sentence}")
-    resumed = deployed.start(_job("success", steps=40)).finish()
+    resumed = deployed.start(digits("success", steps=40)).finish()
     print(f"resumed: {resumed.certificate.sentence}")
 
 

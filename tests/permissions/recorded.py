@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local_cloud.cloud import REPOSITORY, LocalCloud
+from local_cloud.cloud import LocalCloud
 from tests.permissions.names import Names, line_of
 from tests.permissions.simulator import ALLOWED, Question, ask, policies_of
 from tests.support.templates import Assembly
@@ -25,19 +25,19 @@ def questions(calls: list[dict[str, Any]]) -> list[Question]:
     return [Question(one["role"], one["action"], one["resource"], one["context"]) for one in calls]
 
 
-def calls_of(cloud: LocalCloud) -> list[str]:
-    """Every kind of call that roles of ours made, as the golden file has them."""
-    names = _names(cloud)
+def calls_of(cloud: LocalCloud, assembly: Assembly) -> list[str]:
+    """Every kind of call that roles of ours made, as the golden file has them; `assembly` is what is deployed there."""
+    names = _names(cloud, assembly)
     return sorted({line_of(call) for raw in cloud.calls() if (call := names.call(raw))})
 
 
-def refused_by_the_simulator(cloud: LocalCloud) -> list[str]:
+def refused_by_the_simulator(cloud: LocalCloud, assembly: Assembly) -> list[str]:
     """With the verdict. Calls of the golden file are judged in test_recorded_calls.py, and others once in a cloud."""
     judged = _judged(cloud)
-    new = [line for line in calls_of(cloud) if line not in judged]
+    new = [line for line in calls_of(cloud, assembly) if line not in judged]
     if not new:
         return []
-    verdicts = ask(policies_of(_assembly(cloud)), questions([json.loads(line) for line in new]))
+    verdicts = ask(policies_of(assembly), questions([json.loads(line) for line in new]))
     judged.update(line for line, verdict in zip(new, verdicts, strict=True) if verdict == ALLOWED)
     return [f"{verdict}: {line}" for line, verdict in zip(new, verdicts, strict=True) if verdict != ALLOWED]
 
@@ -48,17 +48,11 @@ def _judged(_cloud: LocalCloud) -> set[str]:
 
 
 @cache
-def _assembly(cloud: LocalCloud) -> Assembly:
-    # The CLI left the templates that it deployed; another synth would take seconds.
-    return Assembly(cloud.settings.state_dir / "cdk.out" / REPOSITORY.name)
-
-
-@cache
-def _names(cloud: LocalCloud) -> Names:
+def _names(cloud: LocalCloud, assembly: Assembly) -> Names:
     deployed = cloud.client("cloudformation")
     physical = {}
-    for stack in _assembly(cloud).stacks:
+    for stack in assembly.stacks:
         pages = deployed.get_paginator("list_stack_resources").paginate(StackName=stack)
         found = [one for page in pages for one in page["StackResourceSummaries"]]
         physical[stack] = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
-    return Names(_assembly(cloud), physical)
+    return Names(assembly, physical)

@@ -3,22 +3,23 @@
 import pytest
 
 from tests.support.deployments import EXISTING_DEPLOYMENT, EXISTING_NETWORK, PRIVATE_DEPLOYMENT
-from tests.support.synth import synth
+from tests.support.synth import synth_once
 from tests.support.templates import Assembly
 
 
 @pytest.fixture(scope="session")
 def private(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     """Under another name, and without internet."""
-    return Assembly(synth(tmp_path_factory.mktemp("private"), deployment=PRIVATE_DEPLOYMENT, network="private"))
+    return Assembly(synth_once(tmp_path_factory, "private", deployment=PRIVATE_DEPLOYMENT, network="private"))
 
 
 @pytest.fixture(scope="session")
 def existing(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     """Under a third name, in a VPC that is already there, and with what else can be set."""
     return Assembly(
-        synth(
-            tmp_path_factory.mktemp("existing"),
+        synth_once(
+            tmp_path_factory,
+            "existing",
             deployment=EXISTING_DEPLOYMENT,
             network=EXISTING_NETWORK,
             dataset_buckets=["corpora", "images"],

@@ -1,15 +1,21 @@
 """Synthesize as the CDK CLI does, without it: `python app.py` with the context of cdk.json, into a folder."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 REPOSITORY = Path(__file__).parent.parent.parent
 # The CLI asks for construct paths in the metadata; here they give every resource a name that people know.
-_AS_THE_CLI = {"aws:cdk:enable-path-metadata": True, "aws:cdk:enable-asset-metadata": True}
+_AS_THE_CLI = {
+    f"aws:cdk:{said}": True for said in ("enable-path-metadata", "enable-asset-metadata", "version-reporting")
+}
 
 
 class NotSynthesized(Exception):
@@ -31,3 +37,15 @@ def synth(into: Path, **settings: Any) -> Path:
     if done.returncode:
         raise NotSynthesized(done.stderr)
     return into
+
+
+def synth_once(folders: "pytest.TempPathFactory", name: str, **settings: Any) -> Path:
+    """The same, made by the first process of a test run that asks for it; the others wait, and read it too."""
+    ours = folders.getbasetemp()
+    shared = ours.parent if "PYTEST_XDIST_WORKER" in os.environ else ours
+    made = shared / f"synth-{name}"
+    with (shared / f"synth-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (made / "manifest.json").exists():
+            synth(made, **settings)
+    return made

@@ -7,21 +7,22 @@ from pathlib import Path
 import pytest
 
 from examples.data import digits
-from local_cloud.cloud import REPOSITORY, LocalCloud
+from local_cloud.cloud import LocalCloud
 from tests.permissions import recorded
+from tests.support.templates import Assembly
 from tests.workflow.jobs import DATASET
 from tests.workflow.runs import Deployed
 
 # Minutes of FSx and ECS in seconds; training itself takes the time it takes.
-TIME_SCALE = 120.0
+TIME_SCALE = 200.0
 
 
 @pytest.fixture(scope="session")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
+def cloud(assembly: Assembly, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
     state = tmp_path_factory.mktemp("cloud")
     with LocalCloud(state_dir=state, port=free_port(), time_scale=TIME_SCALE) as running:
         running.bootstrap()
-        running.deploy(REPOSITORY)
+        running.deploy(assembly.directory)
         yield running
 
 
@@ -29,7 +30,8 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
 def uploaded(cloud: LocalCloud, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
     deployed = Deployed(cloud)
     folder = tmp_path_factory.mktemp("digits")
-    digits.write(folder)
+    # Few: every run brings each of them in, one by one.
+    digits.write(folder, of_each=8)
     for script in (Path(__file__).parent / "scripts").glob("*.py"):
         (folder / script.name).write_text(script.read_text())
     for file in sorted(folder.rglob("*")):
@@ -40,10 +42,10 @@ def uploaded(cloud: LocalCloud, tmp_path_factory: pytest.TempPathFactory) -> Dep
 
 
 @pytest.fixture
-def deployed(uploaded: Deployed) -> Iterator[Deployed]:
+def deployed(uploaded: Deployed, assembly: Assembly) -> Iterator[Deployed]:
     yield uploaded
     uploaded.cloud.clear_faults()
-    refused = recorded.refused_by_the_simulator(uploaded.cloud)
+    refused = recorded.refused_by_the_simulator(uploaded.cloud, assembly)
     assert not refused, "calls that were allowed here, and would not be on AWS:\n" + "\n".join(refused)
 
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 DATASET = "datasets/digits/"
+# Hours are minutes here: with these a busy machine comes to training as well.
+_UNHURRIED = {"scratch": "6h", "link": "6h", "capacity": "6h"}
 
 
 def digits(name: str, *, steps: int = 40, every: str = "10 steps", **parts: Any) -> dict[str, Any]:
@@ -27,7 +29,7 @@ def digits(name: str, *, steps: int = 40, every: str = "10 steps", **parts: Any)
         "resources": {"gpus": 0, "cpus": 1, "memory": "2GiB"},
         "checkpoint": {"every": every, "keep": 3},
     }
-    return {**job, **parts}
+    return {**job, **parts, "limits": {**_UNHURRIED, **parts.get("limits", {})}}
 
 
 def script(name: str, *words: str, **parts: Any) -> dict[str, Any]:
