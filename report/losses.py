@@ -50,12 +50,18 @@ def _plane(points: Sequence[Point]) -> _Plane:
 
 def _plot(plane: _Plane, inner: str, ticks: str) -> str:
     levels = [one for one in round_numbers(plane.low, plane.high, 7) if plane.low < one < plane.high]
-    decimals = 4 if plane.high - plane.low < 0.05 else 2
-    names = "".join(f"<span style='top:{plane.y(one):.1f}px'>{one:.{decimals}f}</span>" for one in levels)
+    names = "".join(f"<span style='top:{plane.y(one):.1f}px'>{_level(one, levels)}</span>" for one in levels)
     grid = "".join(f'<line class="grid" x1="0" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>' for y in map(plane.y, levels))
     drawn = picture(_HEIGHT, grid + inner, "loss over steps")
     below = picture(16, ticks, "saved and proven steps") if ticks else ""
     return f"<div class=plot><div class=levels>{names}</div>{drawn}{below}{step_axis(plane.first, plane.last)}</div>"
+
+
+def _level(loss: float, levels: Sequence[float]) -> str:
+    """Short enough for the margin, and not the same as its neighbour's."""
+    if max(map(abs, levels)) >= 1000:
+        return f"{loss:.1e}"
+    return f"{loss:.4f}" if max(levels) - min(levels) < 0.05 else f"{loss:.2f}"
 
 
 def _lines(plane: _Plane, points: Sequence[Point]) -> str:

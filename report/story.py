@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isfinite
 from typing import Literal
 
 from contract.events import AnyEvent, Failed, Resumed, Saved, Step, Stopping, Verified
@@ -44,7 +45,8 @@ def told_by(events: Iterable[AnyEvent], story: Story) -> Iterator[AnyEvent]:
         match event:
             case Step():
                 story.last_step, story.total_steps = event.step, event.total_steps
-                if event.loss is not None:
+                # A training that diverges says so with losses that no curve can show.
+                if event.loss is not None and isfinite(event.loss):
                     if count % every == 0:
                         story.points.append(Point(event.step, event.loss, event.attempt))
                     count += 1

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -122,6 +123,17 @@ def test_several_runs_are_put_side_by_side() -> None:
 def test_a_long_run_makes_a_page_of_the_same_size() -> None:
     short, long = len(page.render([record(count=2000)])), len(page.render([record(count=20_000)]))
     assert long < 2 * short
+
+
+@pytest.mark.parametrize("losses", [[float("nan")] * 3, [1.0, float("inf"), 2.0], [3e30, 1.0, 2.0], [0.5, 0.5, 0.5]])
+def test_any_losses_make_a_page(losses: list[float]) -> None:
+    events: list[Any] = [
+        event.model_copy(update={"loss": loss}) for event, loss in zip(steps(1, 3, begin=0), losses, strict=True)
+    ]
+    story = Story()
+    assert len(list(told_by(events, story))) == 3 and story.last_step == 3
+    html = page.render([replace(record(), story=story), record()])
+    assert not re.search(r"\b(nan|inf)\b", html)
 
 
 def test_as_json_it_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
