@@ -21,6 +21,9 @@ class Estimate:
     projected_usd: float | None
     at_risk_usd: float | None
     """What training the steps again would cost that are not proven in S3 yet."""
+    unsaved_seconds: float | None
+    """What training the steps again would take that no checkpoint holds yet."""
+    unsaved_usd: float | None
     goodput: Goodput
 
 
@@ -44,6 +47,7 @@ def estimate_of(look: Look, rates: Rates | None, *, begin: datetime, now: dateti
     left = None
     if step_seconds and progress.total_steps and not look.is_over:
         left = step_seconds * max(0, progress.total_steps - (progress.step or 0))
+    unsaved = step_seconds and step_seconds * progress.steps_unsaved
     an_hour = rates.usd_per_hour if rates else None
     return Estimate(
         attempts=len(timeline.attempts),
@@ -51,6 +55,8 @@ def estimate_of(look: Look, rates: Rates | None, *, begin: datetime, now: dateti
         spent_usd=goodput.cost.usd,
         projected_usd=_sum(goodput.cost.usd, _dollars(left, an_hour)),
         at_risk_usd=_dollars(step_seconds and step_seconds * progress.steps_at_risk, an_hour),
+        unsaved_seconds=unsaved,
+        unsaved_usd=_dollars(unsaved, an_hour),
         goodput=goodput,
     )
 

@@ -63,6 +63,11 @@ class Progress:
         """What would have to be trained again."""
         return max(0, (self.step or 0) - max(self.last_verified_step or 0, self.inherited_step or 0))
 
+    @property
+    def steps_unsaved(self) -> int:
+        """What would have to be trained again if training ended here and did not save first."""
+        return max(0, (self.step or 0) - max(self.last_saved_step or 0, self.inherited_step or 0))
+
 
 def progress_of(look: Look) -> Progress:
     steps = [event for event in look.events if isinstance(event, Step)]

@@ -1,4 +1,5 @@
-"""The control endpoint: faults in and out, and the calls that roles made, on the same address as the services."""
+"""The control endpoint, on the same address as the services: faults in and out, the calls that roles made, and what
+tasks ask about themselves."""
 
 from __future__ import annotations
 
@@ -9,21 +10,27 @@ from typing import Any
 
 from local_cloud.faults import Fault, FaultBook
 from local_cloud.recorded import CallBook
+from local_cloud.services.ecs.launch import METADATA
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+Metadata = Callable[[str], dict[str, Any] | None]
 FAULTS = "/_belay/faults"
 READY = "/_belay/ready"
 CALLS = "/_belay/calls"
 
 
-def with_control(app: App, faults: FaultBook, book: CallBook) -> App:
+def with_control(app: App, faults: FaultBook, book: CallBook, metadata: Metadata) -> App:
     """The platform with our few paths in front of it."""
 
     async def serve(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] in (FAULTS, READY, CALLS):
             await _reply(send, *_control(scope, await _body(receive), faults, book))
+            return
+        if scope["type"] == "http" and scope["path"].startswith(METADATA):
+            told = metadata(scope["path"].removeprefix(METADATA).removesuffix("/taskWithTags"))
+            await _reply(send, *((404, {}) if told is None else (200, told)))
             return
         # Plain http on loopback stands in for TLS: the buckets' policies insist on it.
         await app({**scope, "scheme": "https"} if scope["type"] == "http" else scope, receive, send)

@@ -87,7 +87,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     executions = Executions()
     executions.install()
     tokens.install(executions)
-    return with_control(engines.use("ministack.app", "app"), faults, book), ecs
+    return with_control(engines.use("ministack.app", "app"), faults, book, ecs.metadata), ecs
 
 
 async def _serve(app: App, settings: Settings, on_ready: Any) -> None:

@@ -116,6 +116,8 @@ class Compute(Construct):
                 not_resources=[self.log_group.log_group_arn],
             )
         )
+        # A person may tag a task to have it ended at once; the agent tells the task (docs/decisions/0019).
+        role.add_to_policy(iam.PolicyStatement(actions=["ecs:ListTagsForResource"], resources=[self._any_task_arn]))
         return role
 
     def _provider(self, market: str, *, spot: bool) -> str:

@@ -1,5 +1,6 @@
 """The account that a command speaks to: whatever the ordinary AWS configuration says, a local cloud included."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -44,6 +45,17 @@ class Cloud:
             if len(found) >= most:
                 break
         return sorted(found, key=lambda one: one["startDate"], reverse=True)[:most]
+
+    def tasks(self, run: str) -> list[dict[str, Any]]:
+        """Those of the run that may still write, told to stop or not."""
+        ecs, cluster = self.clients("ecs"), deployment.cluster_of(self.clients, self.deployment)
+        own: list[dict[str, Any]] = []
+        for desired in ("RUNNING", "STOPPED"):
+            for page in self._pages("ecs", "list_tasks", cluster=cluster, desiredStatus=desired):
+                arns = page["taskArns"]
+                tasks = ecs.describe_tasks(cluster=cluster, tasks=arns)["tasks"] if arns else []
+                own += [one for one in tasks if one["lastStatus"] != "STOPPED" and run in json.dumps(one["overrides"])]
+        return own
 
     def file_systems(self) -> list[dict[str, Any]]:
         pages = self._pages("fsx", "describe_file_systems")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from client import deployment, jobfile
+from client import jobfile
 from client.cli import voice
 from client.cli.cloud import Cloud, connect
 from client.cli.jobs import refused
@@ -85,14 +85,11 @@ def _abort(cloud: Cloud, run: Run) -> None:
 
 def _interrupt(cloud: Cloud, run: Run) -> None:
     """What the rule does that listens for Spot's two-minute warning."""
-    ecs = cloud.clients("ecs")
-    cluster = deployment.cluster_of(cloud.clients, cloud.deployment)
-    arns = ecs.list_tasks(cluster=cluster)["taskArns"]
-    tasks = ecs.describe_tasks(cluster=cluster, tasks=arns)["tasks"] if arns else []
-    own = [task["taskArn"] for task in tasks if run.prefix.run in json.dumps(task["overrides"])]
+    own = cloud.tasks(run.prefix.run)
     if not own:
         raise Refused("the run has no task that could be interrupted any more; a longer job would")
-    ecs.stop_task(cluster=cluster, task=own[0], reason=f"{stop_reasons.INTERRUPTION} (belay drill)")
+    reason = f"{stop_reasons.INTERRUPTION} (belay drill)"
+    cloud.clients("ecs").stop_task(cluster=own[0]["clusterArn"], task=own[0]["taskArn"], reason=reason)
 
 
 def _hand_in(fault: dict[str, Any]) -> None:

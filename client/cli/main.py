@@ -134,6 +134,21 @@ def cancel(run: RunName, deployment: Deployment = "belay") -> None:
 
 
 @app.command(rich_help_panel=_RUN)
+def kill(
+    run: RunName,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    deployment: Deployment = "belay",
+) -> None:
+    """End a run at once, without its last save. What it had saved is exported and proven all the same.
+
+    'belay cancel' saves first, for up to 100 seconds. This does not wait for a save, and may follow a cancel that does.
+    """
+    from client.cli import steering
+
+    _end(steering.kill(run, sure=lambda question: yes or typer.confirm(question), deployment_name=deployment))
+
+
+@app.command(rich_help_panel=_RUN)
 def resume(
     run: RunName,
     step: Annotated[

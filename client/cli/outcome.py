@@ -28,7 +28,7 @@ MEANINGS = {
     Exit.NOT_SAFE: "not every checkpoint is proven in S3: the file system is kept, or was lost",
     Exit.DAMAGED: "a checkpoint is not what its manifest says",
     Exit.FINDINGS: "something was found that needs a person",
-    Exit.INTERRUPTED: "Ctrl-C; a run that was watched goes on",
+    Exit.INTERRUPTED: "Ctrl-C, or no to a question; a run that was watched goes on",
 }
 
 

@@ -1,12 +1,18 @@
 """A person steps in: a run is stopped, or goes on as another run."""
 
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from client.cli import voice
-from client.cli.cloud import connect
+from client.cli.cloud import Cloud, connect
 from client.cli.outcome import Exit, Refused
 from client.cli.runs import start
+from client.estimate import Estimate, estimate_of
+from client.progress import Look, progress_of
+from client.reading import Run
+from contract import stop_reasons
 from contract.paths import checkpoint_folder
 
 
@@ -23,6 +29,53 @@ def cancel(name: str, *, deployment_name: str) -> Exit:
     out.print(f"Run {run.prefix.run} was told to stop. It saves, is exported and proven; then its file system goes.")
     out.print(f"Next: belay watch {run.prefix.run}", markup=False)
     return Exit.OK
+
+
+def kill(name: str, *, sure: Callable[[str], bool], deployment_name: str) -> Exit:
+    """What is whole on the file system is still exported and proven, as after every end."""
+    cloud = connect(deployment_name)
+    run = cloud.run(name)
+    look, tasks = run.look(), cloud.tasks(run.prefix.run)
+    if look.is_over and not tasks:
+        raise Refused(
+            f"run {run.prefix.run} trains no longer: {look.status}; 'belay status {run.prefix.run}' says more"
+        )
+    plan = run.plan()
+    estimate = estimate_of(look, plan.rates if plan else None, begin=run.started_at, now=datetime.now(UTC))
+    out = voice.console()
+    out.print(_would_be_lost(look, estimate), markup=False)
+    if not sure(f"End run {run.prefix.run} without saving?"):
+        out.print(f"The run goes on. To save first: belay cancel {run.prefix.run}", markup=False)
+        return Exit.INTERRUPTED
+    _end_at_once(cloud, run, tasks, is_over=look.is_over)
+    out.print(f"Run {run.prefix.run} ends now. What it had saved is exported and proven; then its file system goes.")
+    out.print(f"Next: belay watch {run.prefix.run}   belay resume {run.prefix.run}", markup=False)
+    return Exit.OK
+
+
+def _would_be_lost(look: Look, estimate: Estimate) -> str:
+    progress = progress_of(look)
+    if progress.step is None:
+        return "Training has not begun: nothing would be lost."
+    time = (
+        "" if estimate.unsaved_seconds is None else f", {voice.duration(timedelta(seconds=estimate.unsaved_seconds))}"
+    )
+    price = "" if estimate.unsaved_usd is None else f", {voice.usd(estimate.unsaved_usd)}"
+    saved = "nothing is saved" if progress.last_saved_step is None else f"step {progress.last_saved_step} is saved"
+    return f"At step {progress.step}, {saved}: {progress.steps_unsaved} steps{time}{price} of training would be lost."
+
+
+def _end_at_once(cloud: Cloud, run: Run, tasks: list[dict[str, Any]], *, is_over: bool) -> None:
+    """First the tag: whoever is told to stop looks for it. Then the execution, which would begin another attempt."""
+    ecs = cloud.clients("ecs")
+    for task in tasks:
+        ecs.tag_resource(resourceArn=task["taskArn"], tags=[{"key": stop_reasons.END_NOW_TAG, "value": "belay kill"}])
+    if not is_over:
+        cloud.clients("stepfunctions").stop_execution(
+            executionArn=run.execution_arn, error="Killed", cause="a person ended it at once with 'belay kill'"
+        )
+    for task in tasks:
+        ecs.stop_task(cluster=task["clusterArn"], task=task["taskArn"], reason=f"{stop_reasons.KILLED} (belay kill)")
 
 
 def resume(name: str, *, step: int | None, follow: bool, deployment_name: str, as_json: bool) -> Exit:

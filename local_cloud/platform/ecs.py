@@ -59,6 +59,11 @@ def install(ecs: Ecs) -> None:
     }
     for name, operation in ours.items():
         actions[name] = _answering(operation)
+    of_the_platform = actions["TagResource"]
+    of_tasks = _answering(ecs.tag_resource)
+    actions["TagResource"] = lambda request: (
+        of_tasks if ecs.has_task(request.get("resourceArn", "")) else of_the_platform
+    )(request)
     for name in ("StartTask", "ExecuteCommand", "CreateService"):
         actions[name] = _answering(_missing(f"ecs:{name}"))
 

@@ -43,6 +43,7 @@ NEVER_CALLED_HERE = {
         "ecr:GetDownloadUrlForLayer",
         "ecs:DeregisterContainerInstance",
         "ecs:DiscoverPollEndpoint",
+        "ecs:ListTagsForResource",
         "ecs:Poll",
         "ecs:RegisterContainerInstance",
         "ecs:StartTelemetrySession",

@@ -121,3 +121,21 @@ def test_a_drill_that_stops_the_execution_during_training_saves_exports_and_dele
     assert run.run not in belay("sweep", "--dry-run", "--json")[1]
     with pytest.raises(Refused, match="there is no run and no job"):
         belay("status", "nobody")
+
+
+def test_a_run_that_is_killed_ends_without_its_last_save_and_leaves_nothing_behind(
+    deployed: Deployed, belay: Belay
+) -> None:
+    """Told to stop, it would have saved: nothing else does in this job."""
+    job = digits("killed", steps=100_000, every="1h")
+    run = deployed.start(job)
+    run.until(lambda: (of_json(belay, "status", run.run)["step"] or 0) > 10, "it trains")
+    code, said = belay("kill", run.run, "--yes")
+    assert code == Exit.OK and "of training would be lost" in said
+    run.until_certified()
+
+    verdict = run.certificate.verdict
+    assert (verdict.training, verdict.durability) == (Training.STOPPED, Durability.NOTHING_SAVED)
+    assert any("at once, as somebody asked" in event.get("reason", "") for event in run.events)
+    run.until(lambda: run.file_systems == [], "the file system is gone")
+    assert run.living_tasks == []

@@ -15,6 +15,7 @@ from contract.events import Failed, Finished, Mounted, Started, Stopping
 from contract.plan import RunPlan
 from training import command, mount, privileges
 from training.allowance import allowance_of
+from training.ending import wanted_at_once
 from training.environment import Environment, EnvironmentIncomplete
 from training.events import Recorder
 from training.folders import Folders, give
@@ -99,6 +100,7 @@ def train(
         seconds_left=allowance.seconds_left(datetime.now(UTC)),
         stop_seconds=environment.stop_seconds,
         on_stop=stopping,
+        at_once=lambda: wanted_at_once(os.environ),
     )
     code = supervisor.run(
         [*prefix, *command.command_of(plan.job, folders, stop_seconds=environment.stop_seconds)],

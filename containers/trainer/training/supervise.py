@@ -2,27 +2,40 @@
 
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
 from training.processes import adopt_orphans, descendants, end_descendants, send
 
+_LOOK_EVERY_SECONDS = 2.0
+
 
 class Supervisor:
-    """SIGTERM is passed on to those who save on it; what is still there at the deadline is killed.
+    """SIGTERM is passed on to those who save on it; what is still there at the deadline is killed, or as soon as
+    somebody does not want to wait for that.
 
     When nothing is left to train with, it is as if SIGTERM had come.
     """
 
     def __init__(
-        self, *, trainers: Path, seconds_left: float, stop_seconds: int, on_stop: Callable[[signal.Signals], None]
+        self,
+        *,
+        trainers: Path,
+        seconds_left: float,
+        stop_seconds: int,
+        on_stop: Callable[[signal.Signals], None],
+        at_once: Callable[[], bool],
     ) -> None:
         self._trainers = trainers
         self._seconds_left = seconds_left
         self._stop_seconds = stop_seconds
         self._on_stop = on_stop
+        self._at_once = at_once
+        self._deadline = 0.0
         self.stop_asked = False
+        self.end_asked = False
         self.all_spent = False
         self.deadline_passed = False
 
@@ -49,18 +62,28 @@ class Supervisor:
             return
         self.stop_asked = True
         self._on_stop(signal.Signals(number))
-        signal.setitimer(signal.ITIMER_REAL, self._stop_seconds)
+        self._deadline = time.monotonic() + self._stop_seconds
         # Only to Trainers in training. Told as well, data loader workers would die, and the step with them;
         # launchers would count down a time-out of their own. Where nobody trains, there is nothing to save.
         send(signal.SIGTERM, self._in_training() or descendants())
+        self._look()
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if self.stop_asked:
-            self.deadline_passed = True
-            send(signal.SIGKILL, descendants())
+            self._look()
         else:
             self.all_spent = True
             self._stop(signal.SIGTERM, frame)
+
+    def _look(self) -> None:
+        """After the signal, so that no save waits for the answer; and again and again, for whoever asks later."""
+        left = self._deadline - time.monotonic()
+        self.deadline_passed = left <= 0
+        self.end_asked = self.end_asked or (not self.deadline_passed and self._at_once())
+        if self.deadline_passed or self.end_asked:
+            send(signal.SIGKILL, descendants())
+        # Even then: what was being started while it was killed is there only now.
+        signal.setitimer(signal.ITIMER_REAL, min(_LOOK_EVERY_SECONDS, left) if left > 0 else _LOOK_EVERY_SECONDS)
 
     def _in_training(self) -> list[int]:
         below = {str(process) for process in descendants()}
@@ -69,6 +92,8 @@ class Supervisor:
 
 def reason_of(code: int, supervisor: Supervisor, last_words: Path) -> str:
     """Why training ended with this code, in the words of the training itself where it left any."""
+    if supervisor.end_asked:
+        return "training was ended at once, as somebody asked, and did not save first"
     if supervisor.deadline_passed:
         return "training did not end in time when asked to, and was killed"
     if supervisor.stop_asked:

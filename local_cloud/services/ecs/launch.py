@@ -14,6 +14,8 @@ from local_cloud.services.ecs.model import Container, Task
 from local_cloud.services.ecs.process import ContainerProcess, Line
 from local_cloud.settings import HOST_PROGRAMS, REGION, Settings
 
+# Of the agent, which tells a task what it is.
+METADATA = "/_belay/metadata/"
 RoleSession = Callable[[str, str], Identity | None]
 
 
@@ -35,6 +37,7 @@ class Launcher:
             **image.environment,
             **self._host(folder),
             **self._credentials(task),
+            "ECS_CONTAINER_METADATA_URI_V4": f"{self.settings.endpoint}{METADATA}{task.id}",
             **container.environment,
             "PYTHONPATH": image.python_path(),
         }

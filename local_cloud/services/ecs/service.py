@@ -133,11 +133,31 @@ class Ecs:
         shown, token = page(found, request)
         return {"containerInstanceArns": list(shown), **({"nextToken": token} if token else {})}
 
+    def tag_resource(self, request: Wire) -> Wire:
+        """Of tasks only; the platform has the rest."""
+        tags = {tag["key"]: tag.get("value", "") for tag in request.get("tags") or []}
+        with self._lock:
+            self._running[_id(request["resourceArn"])].task.tags.update(tags)
+        return {}
+
+    def has_task(self, arn: str) -> bool:
+        return _id(arn) in self._running
+
+    def metadata(self, task_id: str) -> Wire | None:
+        """What the agent tells a task about itself: of the endpoint's answer, the part that is asked for here."""
+        with self._lock:
+            found = self._running.get(task_id)
+            return {"TaskARN": found.task.arn, "TaskTags": dict(found.task.tags)} if found else None
+
     def close(self) -> None:
         """Ends every task at once: the machine is switched off."""
         for one in list(self._running.values()):
             one.kill()
 
     def _find(self, reference: str, cluster: str) -> RunningTask | None:
-        found = self._running.get(reference.rsplit("/", 1)[-1])
+        found = self._running.get(_id(reference))
         return found if found and found.task.cluster == cluster else None
+
+
+def _id(reference: str) -> str:
+    return reference.rsplit("/", 1)[-1]

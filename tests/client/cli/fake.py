@@ -11,12 +11,14 @@ from botocore.exceptions import ClientError
 from client.cli.cloud import Cloud
 from client.deployment import Deployment
 from contract import tags
+from contract.events import AnyEvent
 from contract.faults import parse_job
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
 from contract.run import run_id
 
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:belay-train"
+CLUSTER = "arn:aws:ecs:us-east-1:123456789012:cluster/BelayTraining-Compute"
 DEPLOYED = Deployment(MACHINE, "bucket", "trainer-log")
 
 
@@ -32,6 +34,9 @@ class Aws:
         self.disks: list[dict[str, Any]] = []
         self.prices: dict[str, float] = {"instance_hour": 4.0}
         self.started: list[tuple[str, Any]] = []
+        self.tasks: list[dict[str, Any]] = []
+        self.lines: list[dict[str, Any]] = []
+        self.told: list[str] = []
 
     @property
     def cloud(self) -> Cloud:
@@ -62,6 +67,16 @@ class Aws:
         self.disks.append({"FileSystemId": id, "StorageCapacity": 1200, "Tags": labels})
         return id
 
+    def task(self, run: str, *, status: str = "RUNNING") -> str:
+        arn = f"task-{len(self.tasks)}"
+        overrides = {"containerOverrides": [{"environment": [{"name": "BELAY_RUN", "value": run}]}]}
+        self.tasks.append({"taskArn": arn, "clusterArn": CLUSTER, "lastStatus": status, "overrides": overrides})
+        return arn
+
+    def say(self, event: AnyEvent) -> None:
+        """A line of the trainer's log."""
+        self.lines.append({"message": event.line(), "timestamp": int(event.at.timestamp() * 1000)})
+
     # ---- what boto3 calls
 
     def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
@@ -73,6 +88,18 @@ class Aws:
     def start_execution(self, *, stateMachineArn: str, input: str) -> dict[str, Any]:
         self.started.append((stateMachineArn, json.loads(input)))
         return {"executionArn": f"{stateMachineArn}:started"}
+
+    def stop_execution(self, *, executionArn: str, error: str, cause: str) -> None:
+        self.told.append(f"stop {executionArn.rpartition(':')[2]}: {error}")
+
+    def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
+        return {"tasks": [one for one in self.tasks if one["taskArn"] in tasks]}
+
+    def tag_resource(self, *, resourceArn: str, tags: list[dict[str, str]]) -> None:
+        self.told += [f"tag {resourceArn}: {tag['key']}" for tag in tags]
+
+    def stop_task(self, *, cluster: str, task: str, reason: str) -> None:
+        self.told.append(f"stop {task}: {reason}")
 
     def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:
         assert FunctionName == "belay-accept"
@@ -105,6 +132,12 @@ class _Pages:
                 folders = sorted({f"{asked['Prefix']}{key.split('/')[0]}/" for key in keys if "/" in key})
                 yield {"CommonPrefixes": [{"Prefix": folder} for folder in folders]}
             case "filter_log_events":
+                yield {"events": aws.lines}
+            case "get_execution_history":
                 yield {"events": []}
+            case "list_clusters":
+                yield {"clusterArns": [CLUSTER]}
+            case "list_tasks":
+                yield {"taskArns": [one["taskArn"] for one in aws.tasks if asked["desiredStatus"] == "RUNNING"]}
             case other:
                 raise AssertionError(f"nobody should ask {other}")

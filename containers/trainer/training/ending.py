@@ -1,0 +1,26 @@
+"""Whether a person wants training ended without its last save: then they have tagged its task so.
+
+The task may ask nothing of AWS. The agent of its instance reads the tags for it, at an address of this machine alone.
+"""
+
+import json
+import urllib.request
+from collections.abc import Mapping
+
+from contract.stop_reasons import END_NOW_TAG
+
+_ADDRESS = "ECS_CONTAINER_METADATA_URI_V4"
+_PATIENCE_SECONDS = 1.0
+
+
+def wanted_at_once(environ: Mapping[str, str]) -> bool:
+    """Without an answer nobody has said so: then it saves, as always."""
+    if not (address := environ.get(_ADDRESS)):
+        return False
+    try:
+        with urllib.request.urlopen(f"{address}/taskWithTags", timeout=_PATIENCE_SECONDS) as answer:  # nosec B310 # ours
+            told = json.load(answer)
+    except (OSError, ValueError):
+        return False
+    tags = told.get("TaskTags") if isinstance(told, dict) else None
+    return isinstance(tags, dict) and END_NOW_TAG in tags

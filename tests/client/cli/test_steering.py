@@ -1,0 +1,70 @@
+"""A person who ends a run without its last save knows what that costs, and can still say no."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.cli import steering
+from client.cli.outcome import Exit, Refused
+from contract.stop_reasons import END_NOW_TAG, KILLED
+from tests.client.cli.fake import Aws
+from tests.client.looks import at, saved, step
+
+JOB: dict[str, Any] = json.loads((Path(__file__).parents[3] / "examples" / "digits.json").read_text())
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    aws = Aws()
+    monkeypatch.setattr(steering, "connect", lambda _name: aws.cloud)
+    return aws
+
+
+def training(aws: Aws, *, status: str = "RUNNING", step_seconds: float | None = 90) -> str:
+    """A run at step 50 whose step 40 is saved."""
+    run = aws.run(JOB, at=at(0), status=status)
+    for event in (saved(40, seconds=400), step(50, seconds=500).model_copy(update={"step_seconds": step_seconds})):
+        aws.say(event.model_copy(update={"run": run}))
+    aws.task(run)
+    aws.task("of-somebody-else")
+    return run
+
+
+def kill(run: str, *, sure: bool = True) -> Exit:
+    return steering.kill(run, sure=lambda _question: sure, deployment_name="belay")
+
+
+def test_it_says_what_would_be_lost_and_a_no_changes_nothing(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+    run = training(aws)
+    assert kill(run, sure=False) is Exit.INTERRUPTED
+    assert aws.told == []
+    said = capsys.readouterr().out
+    assert "At step 50, step 40 is saved: 10 steps, 15m of training would be lost." in said
+    assert f"belay cancel {run}" in said
+
+
+def test_the_task_is_told_not_to_save_before_anybody_stops_it(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+    run = training(aws)
+    assert kill(run) is Exit.OK
+    assert aws.told == [f"tag task-0: {END_NOW_TAG}", "stop 0: Killed", f"stop task-0: {KILLED} (belay kill)"]
+    assert f"belay watch {run}   belay resume {run}" in capsys.readouterr().out
+
+
+def test_a_run_that_was_cancelled_and_still_saves_can_be_killed(aws: Aws) -> None:
+    assert kill(training(aws, status="ABORTED")) is Exit.OK
+    assert aws.told == [f"tag task-0: {END_NOW_TAG}", f"stop task-0: {KILLED} (belay kill)"]
+
+
+def test_before_training_there_is_nothing_to_lose(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kill(aws.run(JOB, at=at(0), status="RUNNING")) is Exit.OK
+    assert aws.told == ["stop 0: Killed"]
+    assert "nothing would be lost" in capsys.readouterr().out
+
+
+def test_what_trains_no_longer_cannot_be_killed(aws: Aws) -> None:
+    run = training(aws, status="ABORTED")
+    aws.tasks.clear()
+    with pytest.raises(Refused, match="trains no longer: ABORTED"):
+        kill(run)
