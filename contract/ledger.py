@@ -31,6 +31,8 @@ class LedgerEntry(BaseModel):
 class Ledger(BaseModel):
     run: str
     entries: list[LedgerEntry] = []
+    told: dict[str, datetime] = {}
+    """What a person was told of this run by mail, and when: once is enough."""
 
     @property
     def last_verified_step(self) -> int | None:

@@ -12,7 +12,7 @@ from contract.ledger import Ledger
 from contract.paths import EXPORTED_CHECKPOINTS, RunPrefix
 from contract.plan import RunPlan
 from contract.prices import spent_usd
-from lambdas.sense import bookkeeping, clock, pumping, scratch, verification, witness
+from lambdas.sense import attention, bookkeeping, clock, notices, pumping, scratch, verification, witness
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
@@ -27,6 +27,7 @@ class Settings(Environment):
     bucket: str
     deployment: str
     trainer_log_group: str
+    notices_topic_arn: str
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -83,7 +84,12 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
     # What rests by plan is not late.
     late = {} if rests else due
     metrics.add_metric(name="OldestUnverifiedSeconds", unit=MetricUnit.Seconds, value=pumping.oldest_seconds(late, now))
-    _measure_budget(plan, now)
+    spent = _spent_percent(plan, now)
+    if spent is not None:
+        metrics.add_metric(name="BudgetSpentPercent", unit=MetricUnit.Percent, value=spent)
+    for what, notice in attention.due(prefix, ledger, late, spent, now).items():
+        if notices.tell(client("sns"), settings.notices_topic_arn, notice):
+            bookkeeping.note_told(bucket, prefix, what, now)
     answer = {
         "id": file_system.id,
         "run": run,
@@ -106,13 +112,11 @@ def _plan(bucket: Bucket, prefix: RunPrefix) -> RunPlan | None:
         return None
 
 
-def _measure_budget(plan: RunPlan | None, now: datetime) -> None:
+def _spent_percent(plan: RunPlan | None, now: datetime) -> float | None:
     if plan is None or plan.rates is None or plan.job.limits.budget_usd is None:
-        return
+        return None
     spent = spent_usd(plan.rates, now - plan.started_at)
-    if spent is not None:
-        percent = 100 * spent / plan.job.limits.budget_usd
-        metrics.add_metric(name="BudgetSpentPercent", unit=MetricUnit.Percent, value=percent)
+    return None if spent is None else 100 * spent / plan.job.limits.budget_usd
 
 
 def _measure_risk(ledger: Ledger, max_loss_seconds: float, now: datetime) -> None:

@@ -10,17 +10,19 @@ from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from pydantic import ValidationError
 
 from contract import tags
 from contract.certificate import AskedBy
 from contract.paths import RunPrefix
 from contract.plan import RunPlan
 from contract.run import execution_digest
-from lambdas.sense import certificates, clock, executions, retrying, scratch
+from lambdas.sense import bookkeeping, certificates, clock, executions, notices, retrying, scratch
 from lambdas.sense.bucket import Bucket
 from lambdas.sense.clients import client
 from lambdas.sense.environment import Environment
 from lambdas.sense.exceptions import SweepFailed
+from lambdas.sense.notices import Notice
 from lambdas.sense.scratch import FileSystem
 from lambdas.sense.telemetry import logger, metrics, tracer
 
@@ -33,6 +35,7 @@ class Settings(Environment):
     deployment: str
     train_machine_arn: str
     teardown_machine_arn: str
+    notices_topic_arn: str
     # How soon another teardown is tried after one that did not end well. What is kept waits longer each time.
     pause_seconds: float = 1800
 
@@ -61,7 +64,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             if _tear_down(owner, file_system, settings, clock.now()):
                 started.append({"id": file_system.id, "execution_arn": owner})
                 # One that is kept was found before, by its own teardown.
-                orphans += file_system.state != tags.State.KEPT
+                if file_system.state != tags.State.KEPT:
+                    orphans += 1
+                    _tell(file_system, settings)
         except Exception as error:
             # One file system's trouble must not keep the others; the round ends as an error all the same.
             logger.exception("could not look after a file system", extra={"file_system": file_system.id})
@@ -78,6 +83,29 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if failed:
         raise SweepFailed("; ".join(failed))
     return {"started": started}
+
+
+def _tell(file_system: FileSystem, settings: Settings) -> None:
+    job, run = file_system.tags[tags.JOB], file_system.tags[tags.RUN]
+    notice = Notice(
+        subject="Belay found a file system without a living run",
+        job=job,
+        run=run,
+        reason=f"it is over, and nothing had torn down its file system {file_system.id}. The sweep has started that:"
+        " it exports, proves and deletes.",
+        last_verified_step=_last_verified_step(Bucket(client("s3"), settings.bucket), RunPrefix(job, run)),
+        next_command=f"belay watch {run}",
+        chapter="OrphanFound",
+    )
+    notices.tell(client("sns"), settings.notices_topic_arn, notice)
+
+
+def _last_verified_step(bucket: Bucket, prefix: RunPrefix) -> int | None:
+    """For a person only. Nothing is decided by it, so a ledger that cannot be read stops nothing."""
+    try:
+        return bookkeeping.read(bucket, prefix).last_verified_step
+    except ValidationError:
+        return None
 
 
 def _owner(file_system: FileSystem, settings: Settings) -> str:

@@ -9,6 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from stacks.compute import Compute
@@ -32,6 +33,7 @@ class Functions(Construct):
         key: kms.IKey | None,
         compute: Compute,
         ownership: Ownership,
+        notices: sns.ITopic,
         settings: Settings,
     ) -> None:
         super().__init__(scope, id)
@@ -45,6 +47,8 @@ class Functions(Construct):
         )
         in_bucket = {"BELAY_BUCKET": bucket.bucket_name}
         deployed = {"BELAY_DEPLOYMENT": settings.deployment}
+        tells = {"BELAY_NOTICES_TOPIC_ARN": notices.topic_arn}
+        tell = [_allow("sns:Publish", notices.topic_arn), *may_use(key, through="sns")]
         tasks = {"BELAY_CLUSTER": compute.cluster.cluster_arn, "BELAY_TRAINER_FAMILY": compute.family}
         trainer_log = {"BELAY_TRAINER_LOG_GROUP": compute.log_group.log_group_name}
 
@@ -132,13 +136,15 @@ class Functions(Construct):
             environment={
                 **in_bucket,
                 **deployed,
+                **tells,
                 "BELAY_TRAIN_MACHINE_ARN": train,
                 "BELAY_TEARDOWN_MACHINE_ARN": teardown,
             },
             allowed=[
                 see_file_systems,
                 list_runs,
-                read("run.json", "certificate.json"),
+                read("run.json", "ledger.json", "certificate.json"),
+                *tell,
                 _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
                 _allow("states:DescribeExecution", self._executions_of(teardown_name(settings))),
                 _allow("states:ListExecutions", train, teardown),
@@ -148,8 +154,8 @@ class Functions(Construct):
         )
         self.pump = self._function(
             "pump",
-            environment={**in_bucket, **deployed, **trainer_log},
-            allowed=[see_file_systems, see_exports, *ownership.may_export(), *verifying, read("run.json")],
+            environment={**in_bucket, **deployed, **tells, **trainer_log},
+            allowed=[see_file_systems, see_exports, *ownership.may_export(), *verifying, read("run.json"), *tell],
             memory_mib=1024,
             timeout=Duration.minutes(10),
         )

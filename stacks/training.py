@@ -42,7 +42,14 @@ class TrainingStack(Stack):
         network = Network(self, "Network", settings=settings)
         self.compute = Compute(self, "Compute", network=network, settings=settings)
         self.functions = Functions(
-            self, "Functions", bucket=bucket, key=key, compute=self.compute, ownership=ownership, settings=settings
+            self,
+            "Functions",
+            bucket=bucket,
+            key=key,
+            compute=self.compute,
+            ownership=ownership,
+            notices=notices.topic,
+            settings=settings,
         )
         self.train_name, self.teardown_name = train_name(settings), teardown_name(settings)
         self.teardown = TeardownMachine(

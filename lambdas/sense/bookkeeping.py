@@ -43,7 +43,7 @@ def merged(
     for step in removed & entries.keys():
         if entries[step].verified_at is None:
             entries[step] = entries[step].model_copy(update={"problem": _NEVER_EXPORTED})
-    return Ledger(run=ledger.run, entries=[entries[step] for step in sorted(entries)])
+    return ledger.model_copy(update={"entries": [entries[step] for step in sorted(entries)]})
 
 
 def note_export(bucket: Bucket, prefix: RunPrefix, saves: Mapping[int, Saved], now: datetime) -> None:
@@ -65,7 +65,17 @@ def _asked(ledger: Ledger, saves: Mapping[int, Saved], now: datetime) -> Ledger:
         else entry
         for entry in ledger.entries
     ]
-    return Ledger(run=ledger.run, entries=entries)
+    return ledger.model_copy(update={"entries": entries})
+
+
+def note_told(bucket: Bucket, prefix: RunPrefix, what: str, now: datetime) -> None:
+    """A person was told this."""
+
+    def change(before: bytes | None) -> bytes:
+        ledger = Ledger.model_validate_json(before) if before else Ledger(run=prefix.run)
+        return ledger.model_copy(update={"told": {what: now} | ledger.told}).model_dump_json(indent=1).encode()
+
+    bucket.update(prefix.ledger, change)
 
 
 def is_verified(ledger: Ledger, step: int, save: Saved) -> bool:

@@ -1,4 +1,6 @@
-"""When a person is told. What each alarm means, and what to do then, stands in docs/operations.md."""
+"""When a person is told. What each alarm means, and what to do then, stands in docs/operations.md.
+
+An alarm knows no run. Those who do write themselves: teardown, the sweep and the pump."""
 
 from collections.abc import Sequence
 
@@ -11,6 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from contract.attention import BUDGET_PERCENT, LATE_SECONDS
 from stacks.console.measures import FIVE_MINUTES, Measures
 
 _NOTHING_MEASURED_IS_GOOD = cloudwatch.TreatMissingData.NOT_BREACHING
@@ -42,37 +45,43 @@ class Alarms(Construct):
             at_least=1,
             unknown=_NOTHING_MEASURED_IS_NO_NEWS,
             means="A file system is kept, and costs money, because its checkpoints are not proven.",
+            then="belay kept",
         )
         self._alarm(
             "RescueUndelivered",
             undelivered.metric_approximate_number_of_messages_visible(period=FIVE_MINUTES),
             at_least=1,
             means="An ended run could not be handed to teardown: its file system may still be there.",
+            then="belay sweep --dry-run",
         )
         self._alarm(
             "TeardownFailed",
             teardown.metric_failed(statistic="Sum", period=FIVE_MINUTES),
             at_least=1,
             means="A teardown did not end well. The sweep starts another; the execution says what stood in the way.",
+            then="belay kept",
         )
         self._alarm(
             "OrphanFound",
             measures.of_fleet("OrphansFound", "Sum"),
             at_least=1,
             means="The sweep found a file system without a living owner, and tears it down: no event told of it.",
+            then="belay ps",
         )
         self._alarm(
             "ExportLate",
             measures.of_fleet("OldestUnverifiedSeconds", "Maximum"),
-            at_least=3600,
+            at_least=LATE_SECONDS,
             for_periods=3,
             means="A checkpoint was saved an hour ago and is not proven in S3, while its training goes on.",
+            then="belay ps",
         )
         self._alarm(
             "BudgetAlmostSpent",
             measures.of_fleet("BudgetSpentPercent", "Maximum"),
-            at_least=80,
-            means="A run has spent 80 % of its limits.budget_usd. At the end of it, it saves and stops by itself.",
+            at_least=BUDGET_PERCENT,
+            means=f"A run has spent {BUDGET_PERCENT} % of its limits.budget_usd; before its end it saves and stops.",
+            then="belay ps",
         )
         for function in looking_after:
             name = function.node.id
@@ -83,6 +92,7 @@ class Alarms(Construct):
                 # A round that fails is followed by another one. Of what does not come again, one is enough.
                 for_periods=1 if name == "interrupt" else 3,
                 means=f"The function {name} fails; its log names the file system or the task.",
+                then="belay doctor",
             )
 
     def _alarm(
@@ -92,6 +102,7 @@ class Alarms(Construct):
         *,
         at_least: float,
         means: str,
+        then: str,
         for_periods: int = 1,
         unknown: cloudwatch.TreatMissingData = _NOTHING_MEASURED_IS_GOOD,
     ) -> None:
@@ -103,7 +114,7 @@ class Alarms(Construct):
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             evaluation_periods=for_periods,
             treat_missing_data=unknown,
-            alarm_description=f"{means} What to do: docs/operations.md, {id}.",
+            alarm_description=f"{means} Next: {then}. What to do: docs/operations.md, {id}.",
         )
         alarm.add_alarm_action(actions.SnsAction(self._notices))
         self.all.append(alarm)

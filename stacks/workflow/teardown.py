@@ -251,6 +251,7 @@ def _notice(teardown_arn: str) -> str:
         "($found.file_system.usd_a_day = null ? ' It costs money until it is deleted.'"
         " : ' It costs ' & $string($found.file_system.usd_a_day) & ' USD a day until it is deleted.')",
         "' The sweep tries again after half an hour, then ever later. Once the cause is mended, have it at once:'",
+        r"'\n\nbelay sweep\n\nor, without it:'",
         rf"'\n\naws stepfunctions start-execution --state-machine-arn {teardown_arn} --input '",
         r""" "'{\"execution_arn\": \"" & $states.context.Execution.Input.execution_arn & "\"}'" """.strip(),
     ]

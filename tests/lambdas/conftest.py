@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from lambdas.sense import clients, clock
 from tests.lambdas.fake import Fake
-from tests.lambdas.world import BUCKET, LOG_GROUP, TEARDOWN, TRAIN, World
+from tests.lambdas.world import BUCKET, LOG_GROUP, NOTICES, TEARDOWN, TRAIN, World
 
 
 @pytest.fixture
@@ -28,12 +28,14 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         "BELAY_TRAINER_LOG_GROUP": LOG_GROUP,
         "BELAY_TRAIN_MACHINE_ARN": TRAIN,
         "BELAY_TEARDOWN_MACHINE_ARN": TEARDOWN,
+        "BELAY_NOTICES_TOPIC_ARN": NOTICES,
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     # The clients stay, as they do in a warm Lambda: making them takes longer than any test.
     with mock_aws(), ExitStack() as stack:
         world = World(clients.client("s3"))
+        clients.client("sns").create_topic(Name=NOTICES.rpartition(":")[2])
         services: dict[str, Fake] = {
             "fsx": world.fsx,
             "ecs": world.ecs,

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from awscrt.checksums import crc64nvme
+from moto.sns.models import sns_backends
 
 from contract import tags
 from contract.events import AnyEvent, Removed, Saved, Started
@@ -24,6 +25,7 @@ NOW = STARTED_AT + timedelta(hours=1)
 ARN = "arn:aws:states:us-east-1:123456789012:execution:belay-train:first"
 TRAIN = "arn:aws:states:us-east-1:123456789012:stateMachine:belay-train"
 TEARDOWN = "arn:aws:states:us-east-1:123456789012:stateMachine:belay-teardown"
+NOTICES = "arn:aws:sns:us-east-1:123456789012:belay-notices"
 RUN = run_id(ARN, STARTED_AT)
 DIGEST = execution_digest(ARN)
 PREFIX = RunPrefix(JOB, RUN)
@@ -91,6 +93,14 @@ class World:
     @property
     def ledger(self) -> Ledger:
         return Ledger.model_validate_json(self.body(PREFIX.ledger))
+
+    # ---- a person's mail
+
+    @property
+    def mails(self) -> list[str]:
+        """Subject and text of what was told."""
+        topic = sns_backends["123456789012"]["us-east-1"].topics[NOTICES]
+        return [f"{subject}\n{text}" for _id, text, subject, *_more in topic.sent_notifications]
 
     # ---- the trainer
 

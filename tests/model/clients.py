@@ -188,7 +188,20 @@ class S3(_Service):
         return body
 
 
-_SERVICES: dict[str, Any] = {"fsx": Fsx, "ecs": Ecs, "stepfunctions": Stepfunctions, "logs": Logs, "s3": S3}
+class Sns(_Service):
+    def publish(self, **_: Any) -> Json:
+        """Nothing of the world depends on what a person reads."""
+        return {}
+
+
+_SERVICES: dict[str, Any] = {
+    "fsx": Fsx,
+    "ecs": Ecs,
+    "stepfunctions": Stepfunctions,
+    "logs": Logs,
+    "s3": S3,
+    "sns": Sns,
+}
 
 JOB_FILE: Json = {
     "name": objects.JOB,

@@ -27,6 +27,7 @@ _SETTINGS = {
     "BELAY_TRAINER_LOG_GROUP": "/belay/trainer",
     "BELAY_TRAIN_MACHINE_ARN": s3.TRAINS,
     "BELAY_TEARDOWN_MACHINE_ARN": s3.TEARDOWNS,
+    "BELAY_NOTICES_TOPIC_ARN": "arn:aws:sns:us-east-1:123456789012:notices",
 }
 # What each function asks about. It is shown nothing else, so a name that is missing here is found out at once.
 _SEES = {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from client.cli.main import app
 from tests.support.templates import Assembly, Resource
 
 REPOSITORY = Path(__file__).parents[2]
@@ -39,6 +40,13 @@ def test_operations_says_of_every_alarm_what_it_means_and_what_to_do(alarms: dic
         found = [chapter for chapter in chapters if f"`{name}`" in chapter]
         assert found, f"docs/operations.md has nothing on {name}"
         assert any("**Means**" in chapter and "**Do**" in chapter for chapter in found), name
+
+
+def test_every_alarm_names_the_next_command_and_one_that_there_is(alarms: dict[str, Resource]) -> None:
+    verbs = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    for name, alarm in alarms.items():
+        [verb] = re.findall(r"Next: belay (\w+)", alarm.properties["AlarmDescription"])
+        assert verb in verbs, name
 
 
 def test_as_long_as_a_file_system_is_kept_an_alarm_is_red(alarms: dict[str, Resource]) -> None:
@@ -86,6 +94,21 @@ def test_the_dashboard_shows_every_alarm_and_every_figure_of_the_fleet(
     }
     shown = {name for widget in page["widgets"] for name in _metrics_of_the_fleet(widget)}
     assert {name for name in written if not any(one.startswith(name) for one in shown)} == set()
+
+
+def test_the_dashboard_has_a_tile_for_each_question(page: dict[str, Any]) -> None:
+    shown = {name for widget in page["widgets"] for name in _metrics_of_the_fleet(widget)}
+    asked = {
+        "runs by outcome": {"CheckpointsVerified", "CheckpointsLost"},
+        "file systems": {"LivingFileSystems", "KeptFileSystems"},
+        "at-risk age": {"OldestUnverifiedSeconds"},
+        "export lag": {"ExportLagSeconds"},
+        "goodput": {"DurableGoodputPercent"},
+        "cost": {"RunUsd"},
+    }
+    assert {question for question, names in asked.items() if not names <= shown} == set()
+    body = json.dumps(page)
+    assert "ApproximateNumberOfMessagesVisible" in body and "stall_seconds" in body and "ExecutionsTimedOut" in body
 
 
 def test_what_jobs_say_of_themselves_is_found_whatever_they_are_called(page: dict[str, Any]) -> None:
