@@ -24,6 +24,7 @@ from lambdas.sense.judging import Ending
 from lambdas.sense.losses import Point
 from lambdas.sense.telemetry import logger, metrics
 from lambdas.sense.witness import Witness
+from lambdas.sense.worth import worth_of
 
 # The clock of the instance and that of the log need not agree.
 _MARGIN = timedelta(minutes=5)
@@ -60,10 +61,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     bucket = Bucket(client("s3"), settings.bucket)
     prefix = RunPrefix(question.job, question.run)
     evidence = _gather(bucket, prefix, settings)
+    is_first = bucket.read(prefix.certificate) is None
     new = _certificate(question, evidence, bucket, prefix)
     standing = _write(bucket, prefix, new, found_gone=question.file_system.fate == "gone")
     # Each time: an earlier certify may have ended between the two, and merging again changes nothing.
-    _write_events(bucket, prefix, evidence, standing)
+    told = _write_events(bucket, prefix, evidence, standing)
+    if is_first:
+        _measure_worth(told, evidence, standing)
     metrics.add_metric(name=f"Checkpoints{standing.verdict.durability}", unit=MetricUnit.Count, value=1)
     if standing.lost:
         metrics.add_metric(name="WorkLostMinutes", unit=MetricUnit.NoUnit, value=standing.lost.minutes)
@@ -156,14 +160,29 @@ def _write(bucket: Bucket, prefix: RunPrefix, new: Certificate, *, found_gone: b
     return Certificate.model_validate_json(bucket.update(prefix.certificate, change))
 
 
-def _write_events(bucket: Bucket, prefix: RunPrefix, evidence: Evidence, certificate: Certificate) -> None:
+def _measure_worth(told: list[str], evidence: Evidence, certificate: Certificate) -> None:
+    """Once: a file system that is certified again was kept, and no training went on meanwhile."""
+    begin, end = certificate.started_at, certificate.certified_at
+    try:
+        worth = worth_of(told, evidence.rates, begin=begin, end=end)
+    except Exception:
+        # A figure for the dashboard. The certificate is written, and nothing may keep the flow from it.
+        logger.exception("what the run was worth could not be computed")
+        return
+    if worth.durable_goodput is not None:
+        metrics.add_metric(name="DurableGoodputPercent", unit=MetricUnit.Percent, value=100 * worth.durable_goodput)
+    if worth.usd is not None:
+        metrics.add_metric(name="RunUsd", unit=MetricUnit.NoUnit, value=worth.usd)
+
+
+def _write_events(bucket: Bucket, prefix: RunPrefix, evidence: Evidence, certificate: Certificate) -> list[str]:
     of_log = [line.text for line in evidence.told.lines]
     of_belay = history.of_belay(evidence.ledger, evidence.told, certificate)
 
     def change(before: bytes | None) -> bytes:
         return history.merged(_lines(before or b""), evidence.trainer_lines, of_log, of_belay)
 
-    bucket.update(prefix.events, change)
+    return _lines(bucket.update(prefix.events, change))
 
 
 def _lines(body: bytes) -> list[str]:

@@ -42,7 +42,7 @@ class Functions(Construct):
         # One archive for all: only our own code, so nothing compiled is in it.
         self._code = lambda_.Code.from_asset(
             str(_REPOSITORY),
-            exclude=["**", "!lambdas/**", "!contract/**", "**/__pycache__"],
+            exclude=["**", "!lambdas/**", "!contract/**", "!goodput/**", "**/__pycache__"],
             ignore_mode=IgnoreMode.DOCKER,
         )
         in_bucket = {"BELAY_BUCKET": bucket.bucket_name}

@@ -1,4 +1,4 @@
-"""One page: is anything wrong, what becomes of the runs, what is at risk, what training pays for its saves."""
+"""One page: is anything wrong, what becomes of the runs, what they are worth, what is at risk, what saves cost."""
 
 from collections.abc import Sequence
 
@@ -31,6 +31,28 @@ def dashboard(
         _graph("Runs", _executions(train), width=8),
         _graph("What became of their checkpoints", _durability(measures), width=8),
         _graph("Work lost", [measures.of_fleet("WorkLostMinutes", "Sum", label="minutes", period=_HOUR)], width=8),
+    )
+    page.add_widgets(
+        _graph(
+            "Durable goodput of the runs that ended: percent of their time",
+            [
+                measures.of_fleet("DurableGoodputPercent", "p50", label="half of them", period=_HOUR),
+                measures.of_fleet("DurableGoodputPercent", "Minimum", label="worst", period=_HOUR),
+            ],
+            width=12,
+        ),
+        _graph(
+            "Cost of the runs that ended: USD at most",
+            [measures.of_fleet("RunUsd", "Sum", label="in this hour", period=_HOUR)],
+            width=8,
+        ),
+        cloudwatch.SingleValueWidget(
+            title="USD in all",
+            metrics=[measures.of_fleet("RunUsd", "Sum", label="of the time shown", period=_HOUR)],
+            set_period_to_time_range=True,
+            width=4,
+            height=6,
+        ),
     )
     page.add_widgets(
         _graph(

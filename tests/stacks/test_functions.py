@@ -65,7 +65,7 @@ def test_the_archive_holds_our_own_code_and_nothing_else(assembly: Assembly, fun
     archives = {function.properties["Code"]["S3Key"] for function in functions.values()}
     assert len(archives) == 1
     archive = assembly.asset(archives.pop())
-    assert {path.name for path in archive.iterdir()} == {"contract", "lambdas"}
+    assert {path.name for path in archive.iterdir()} == {"contract", "goodput", "lambdas"}
     assert [path for path in archive.rglob("*") if path.name == "__pycache__" or path.suffix in (".so", ".pyc")] == []
 
 
