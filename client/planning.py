@@ -1,12 +1,13 @@
 """What a job would do and cost, before it does. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
+from client.cadence import Measured, Pace, pace_of
 from contract.events import Saved
 from contract.job import Checkpoint, Job
-from contract.prices import Prices, rates_of
+from contract.prices import Prices, Rates, max_loss_seconds, rates_of
 from contract.units import duration_of
 
 # What AWS says a file system of each kind writes, in MB/s for each TiB (docs/guide.md).
@@ -28,6 +29,9 @@ class Plan:
     stall_seconds: float | None
     """What training stands still for; known only from an earlier run."""
     cadence: str
+    every_seconds: float | None
+    """With max_loss: what follows from it."""
+    max_loss_kept: bool | None
     loss: str
     instance_usd_per_hour: float | None
     file_system_usd_per_hour: float | None
@@ -36,8 +40,17 @@ class Plan:
     most_because: str
 
 
-def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves: Sequence[Saved] = ()) -> Plan:
-    """`saves`: those of an earlier run of this job, which know better than any estimate."""
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier run of the job, which knows better than any estimate."""
+
+    saves: Sequence[Saved] = ()
+    step_seconds: float | None = None
+    proof_seconds: float | None = None
+
+
+def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, earlier: Earlier | None = None) -> Plan:
+    saves = earlier.saves if earlier else ()
     rates = rates_of(job, prices)
     write = _write_mb_per_second(job)
     size_bytes = parameters * _BYTES_PER_PARAMETER if parameters else _middle([save.bytes for save in saves])
@@ -45,6 +58,8 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves:
     save_seconds = checkpoint_gb * 1000 / write if checkpoint_gb else None
     if saves and not parameters:
         save_seconds = _middle([save.durable_seconds for save in saves])
+    stall_seconds = _middle([save.stall_seconds for save in saves])
+    pace = _pace(job, rates, Measured(save_seconds, stall_seconds), earlier)
     most_usd, because = _most(job, rates.instance_usd_per_hour, rates.file_system_usd_per_hour)
     return Plan(
         file_system_gib=job.scratch.size_gib,
@@ -52,9 +67,11 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves:
         write_mb_per_second=write,
         checkpoint_gb=checkpoint_gb,
         save_seconds=save_seconds,
-        stall_seconds=_middle([save.stall_seconds for save in saves]),
-        cadence=_cadence(job.checkpoint),
-        loss=_loss(job.checkpoint),
+        stall_seconds=stall_seconds,
+        cadence=_cadence(job.checkpoint, pace),
+        every_seconds=pace.every_seconds if pace else None,
+        max_loss_kept=pace.is_kept if pace else None,
+        loss=_loss(job.checkpoint, pace),
         instance_usd_per_hour=rates.instance_usd_per_hour,
         file_system_usd_per_hour=rates.file_system_usd_per_hour,
         usd_per_hour=rates.usd_per_hour,
@@ -63,18 +80,32 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, saves:
     )
 
 
-def _cadence(checkpoint: Checkpoint) -> str:
+def _pace(job: Job, rates: Rates, measured: Measured, earlier: Earlier | None) -> Pace | None:
+    """JobRefused has been asked before: a loss that the prices cannot tell is refused there."""
+    loss_seconds = max_loss_seconds(job, rates)
+    if loss_seconds is None:
+        return None
+    if earlier:
+        measured = replace(measured, step_seconds=earlier.step_seconds)
+    if earlier and earlier.proof_seconds is not None:
+        measured = replace(measured, proof_seconds=earlier.proof_seconds)
+    return pace_of(loss_seconds, measured, failures_per_day=job.checkpoint.failures_per_day)
+
+
+def _cadence(checkpoint: Checkpoint, pace: Pace | None) -> str:
     if checkpoint.every_seconds is not None:
         return duration_of(checkpoint.every_seconds)
-    return checkpoint.every or f"as often as max_loss ({checkpoint.max_loss}) needs"
+    if checkpoint.every is not None or pace is None:
+        return str(checkpoint.every)
+    return pace.sentence
 
 
-def _loss(checkpoint: Checkpoint) -> str:
-    if checkpoint.max_loss is not None:
-        return (
-            f"at most {checkpoint.max_loss} of training, proof in S3 included; the run says so if that cannot be kept"
-        )
-    return f"up to {_cadence(checkpoint)} of training, and a minute or two until a save is proven in S3"
+def _loss(checkpoint: Checkpoint, pace: Pace | None) -> str:
+    if checkpoint.max_loss is None:
+        return f"up to {_cadence(checkpoint, pace)} of training, and a minute or two until a save is proven in S3"
+    if pace and pace.is_kept is False:
+        return f"more than {checkpoint.max_loss} of training: see above"
+    return f"at most {checkpoint.max_loss} of training, proof in S3 included; the run says so if that cannot be kept"
 
 
 def _write_mb_per_second(job: Job) -> float:

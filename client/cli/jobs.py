@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -9,12 +10,13 @@ from rich.markup import escape
 from client import deployment, jobfile
 from client.cli import voice
 from client.cli.outcome import Exit, Refused
-from client.planning import Plan, plan_of
+from client.planning import Earlier, Plan, plan_of
 from client.progress import seconds_text
 from contract import schema
 from contract.bounds import bounds_of
-from contract.events import Saved
+from contract.events import Saved, Step
 from contract.faults import JobRefused
+from contract.losses import PUMP_EVERY
 from contract.prices import rates_of
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
         bounds_of(job, rates_of(job, prices), datetime.now(UTC))
     except JobRefused as at_these_prices:
         return refused(file, read.placed(at_these_prices.faults), as_json=as_json)
-    made = plan_of(job, prices, parameters=parameters, saves=_saves_of_the_last_run(connected, job.name))
+    made = plan_of(job, prices, parameters=parameters, earlier=_last_run(connected, job.name))
     if as_json:
         voice.answer(vars(made))
     else:
@@ -78,12 +80,20 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
     return Exit.OK
 
 
-def _saves_of_the_last_run(connected: "Cloud", job: str) -> list[Saved]:
+def _last_run(connected: "Cloud", job: str) -> Earlier | None:
     try:
-        run = connected.run(job)
+        look = connected.run(job).look()
     except Refused:
-        return []
-    return [event for event in run.look().events if isinstance(event, Saved)]
+        return None
+    steps = [event.step_seconds for event in look.events if isinstance(event, Step) and event.step_seconds]
+    entries = look.ledger.entries if look.ledger else []
+    # From when it was asked for: before that the pump may have rested, as max_loss allowed.
+    proofs = [one.verified_at - one.asked_at + PUMP_EVERY for one in entries if one.verified_at and one.asked_at]
+    return Earlier(
+        saves=[event for event in look.events if isinstance(event, Saved)],
+        step_seconds=median(steps) if steps else None,
+        proof_seconds=max(proofs).total_seconds() if proofs else None,
+    )
 
 
 def _show(plan: Plan, file: Path) -> None:
