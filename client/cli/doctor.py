@@ -1,28 +1,18 @@
 """What would make a first run fail, found before it costs anything."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from client import deployment
-from client.cli import voice
+from client.cli import quotas, voice
 from client.cli.cloud import clients
+from client.cli.findings import Finding
 from client.cli.outcome import Exit
 from client.deployment import Clients, NotDeployed
 
-State = Literal["ok", "wrong", "unknown"]
 _MARKS = {"ok": "[green]✓[/]", "wrong": "[red]✗[/]", "unknown": "[yellow]?[/]"}
-# EC2's quota codes for vCPUs of the G and VT families (docs.aws.amazon.com, "Amazon EC2 endpoints and quotas").
-_GPU_QUOTAS = {"on demand": "L-DB2E81BA", "Spot": "L-3819A6DF"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    what: str
-    state: State
-    text: str
 
 
 def doctor(*, deployment_name: str, as_json: bool) -> Exit:
@@ -34,9 +24,12 @@ def doctor(*, deployment_name: str, as_json: bool) -> Exit:
         ("prices", lambda: _prices(made, deployment_name)),
         ("role of FSx", lambda: _role(made, "AWSServiceRoleForAmazonFSx", "fsx.amazonaws.com")),
         ("role of ECS", lambda: _role(made, "AWSServiceRoleForECS", "ecs.amazonaws.com")),
-        ("FSx quotas", lambda: _fsx_quotas(made)),
-        ("GPU vCPUs on demand", lambda: _gpu_quota(made, "on demand")),
-        ("GPU vCPUs Spot", lambda: _gpu_quota(made, "Spot")),
+        ("FSx quotas", lambda: quotas.fsx(made)),
+        (
+            "GPU vCPUs on demand",
+            lambda: quotas.gpu(made, "on demand", instance_type=_instances(made, deployment_name)[0]),
+        ),
+        ("GPU vCPUs Spot", lambda: quotas.gpu(made, "Spot", instance_type=_instances(made, deployment_name)[0])),
         ("zone", lambda: _zone(made, deployment_name)),
     ]
     found = [_asked(what, check) for what, check in checks]
@@ -100,27 +93,21 @@ def _role(made: Clients, role: str, service: str) -> Finding:
     return Finding(what, "ok", role)
 
 
-def _fsx_quotas(made: Clients) -> Finding:
-    pages = made("service-quotas").get_paginator("list_service_quotas").paginate(ServiceCode="fsx")
-    quotas = [quota for page in pages for quota in page["Quotas"] if "lustre" in quota["QuotaName"].lower()]
-    scratch = [quota for quota in quotas if "scratch" in quota["QuotaName"].lower()]
-    if not scratch:
-        return Finding("FSx quotas", "unknown", "Service Quotas names none for scratch file systems")
-    text = "; ".join(f"{quota['QuotaName']}: {quota['Value']:,.0f}" for quota in scratch)
-    return Finding("FSx quotas", "ok" if all(quota["Value"] > 0 for quota in scratch) else "wrong", text)
-
-
-def _gpu_quota(made: Clients, market: str) -> Finding:
-    code = _GPU_QUOTAS[market]
-    quota = made("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]
-    what = f"GPU vCPUs {market}"
-    if quota["Value"] < 1:
-        return Finding(what, "wrong", f"{quota['QuotaName']} is 0; ask for more in Service Quotas (code {code})")
-    return Finding(what, "ok", f"{quota['Value']:.0f} ({quota['QuotaName']})")
-
-
 def _zone(made: Clients, name: str) -> Finding:
     """File system and instance must share a zone: does it have the instance type?"""
+    kind, zones = _instances(made, name)
+    offered = made("ec2").describe_instance_type_offerings(
+        LocationType="availability-zone",
+        Filters=[{"Name": "instance-type", "Values": [kind]}, {"Name": "location", "Values": zones}],
+    )["InstanceTypeOfferings"]
+    missing = [zone for zone in zones if zone not in {one["Location"] for one in offered}]
+    if missing:
+        return Finding("zone", "wrong", f"{', '.join(missing)} has no {kind}; set another zone or type in cdk.json")
+    return Finding("zone", "ok", f"{', '.join(zones)} has {kind}")
+
+
+def _instances(made: Clients, name: str) -> tuple[str, list[str]]:
+    """Of which type they are, and in which zones they start."""
     ecs, scaling = made("ecs"), made("autoscaling")
     cluster = deployment.cluster_of(made, deployment.find(made, name))
     providers = ecs.describe_clusters(clusters=[cluster])["clusters"][0]["capacityProviders"]
@@ -130,17 +117,9 @@ def _zone(made: Clients, name: str) -> Finding:
     groups: list[dict[str, Any]] = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)[
         "AutoScalingGroups"
     ]
-    zones = sorted({zone for group in groups for zone in group["AvailabilityZones"]})
     template = groups[0]["LaunchTemplate"]
     version = made("ec2").describe_launch_template_versions(
         LaunchTemplateId=template["LaunchTemplateId"], Versions=[template["Version"]]
     )["LaunchTemplateVersions"][0]
-    kind = version["LaunchTemplateData"]["InstanceType"]
-    offered = made("ec2").describe_instance_type_offerings(
-        LocationType="availability-zone",
-        Filters=[{"Name": "instance-type", "Values": [kind]}, {"Name": "location", "Values": zones}],
-    )["InstanceTypeOfferings"]
-    missing = [zone for zone in zones if zone not in {one["Location"] for one in offered}]
-    if missing:
-        return Finding("zone", "wrong", f"{', '.join(missing)} has no {kind}; set another zone or type in cdk.json")
-    return Finding("zone", "ok", f"{', '.join(zones)} has {kind}")
+    zones = sorted({zone for group in groups for zone in group["AvailabilityZones"]})
+    return str(version["LaunchTemplateData"]["InstanceType"]), zones
