@@ -103,7 +103,7 @@ def _tell(file_system: FileSystem, settings: Settings) -> None:
 def _last_verified_step(bucket: Bucket, prefix: RunPrefix) -> int | None:
     """For a person only. Nothing is decided by it, so a ledger that cannot be read stops nothing."""
     try:
-        return bookkeeping.read(bucket, prefix).last_verified_step
+        return bookkeeping.read(bucket, prefix).last_verified_step if bucket.exists(prefix.ledger) else None
     except ValidationError:
         return None
 
@@ -111,7 +111,7 @@ def _last_verified_step(bucket: Bucket, prefix: RunPrefix) -> int | None:
 def _owner(file_system: FileSystem, settings: Settings) -> str:
     """The execution that asked for it, as its accepted plan says: the plan is written before anything is created."""
     prefix = RunPrefix(file_system.tags[tags.JOB], file_system.tags[tags.RUN])
-    plan = Bucket(client("s3"), settings.bucket).read(prefix.plan)
+    plan = Bucket(client("s3"), settings.bucket).look_for(prefix.plan)
     if plan is None:
         raise SweepFailed(f"its plan {prefix.plan} is not in S3, so nobody knows its execution")
     return RunPlan.model_validate_json(plan.body).execution_arn
@@ -157,9 +157,9 @@ def _lacks_certificate(execution_arn: str, settings: Settings) -> bool:
     execution = executions.describe(client("stepfunctions"), execution_arn)
     prefix = executions.prefix_of(execution_arn, execution) if execution else None
     bucket = Bucket(client("s3"), settings.bucket)
-    if prefix is None or bucket.read(prefix.plan) is None:
+    if prefix is None or bucket.look_for(prefix.plan) is None:
         return False
-    certificate = bucket.read(prefix.certificate)
+    certificate = bucket.look_for(prefix.certificate)
     return certificate is None or certificates.says_kept(certificate.body)
 
 

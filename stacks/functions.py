@@ -131,6 +131,7 @@ class Functions(Construct):
             allowed=[compute.may_list_instances(), compute.may_list_tasks(), compute.may_stop_tasks()],
         )
         train, teardown = self._machine_arn(train_name(settings)), self._machine_arn(teardown_name(settings))
+        looked_for = ("run.json", "ledger.json", "certificate.json")
         self.sweep = self._function(
             "sweep",
             environment={
@@ -142,8 +143,8 @@ class Functions(Construct):
             },
             allowed=[
                 see_file_systems,
-                list_runs,
-                read("run.json", "ledger.json", "certificate.json"),
+                _may_look_for(bucket, *looked_for),
+                read(*looked_for),
                 *tell,
                 _allow("states:DescribeExecution", self._executions_of(train_name(settings))),
                 _allow("states:DescribeExecution", self._executions_of(teardown_name(settings))),
@@ -239,3 +240,11 @@ def teardown_name(settings: Settings) -> str:
 
 def _allow(action: str, *resources: str) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=[action], resources=list(resources))
+
+
+def _may_look_for(bucket: s3.IBucket, *keys: str) -> iam.PolicyStatement:
+    """Whether a run has such an object, and nothing else of what the bucket holds."""
+    names = [f"jobs/*/{key}" for key in keys]
+    return iam.PolicyStatement(
+        actions=["s3:ListBucket"], resources=[bucket.bucket_arn], conditions={"StringLike": {"s3:prefix": names}}
+    )

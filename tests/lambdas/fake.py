@@ -1,8 +1,8 @@
 """A service of AWS played by a small object, behind a real boto3 client: requests and answers are held to its model."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,29 +21,39 @@ class Refused(Exception):
 
 
 @dataclass
-class _Http:
+class HttpAnswer:
     status_code: int
+
+
+@contextmanager
+def answering(client: Any, operation: str, answer: Callable[..., object]) -> Iterator[None]:
+    """One operation of a client is answered so; an empty name stands for all of them."""
+    before_call = f"before-call.{client.meta.service_model.service_id.hyphenize()}{operation and '.'}{operation}"
+    client.meta.events.register(before_call, answer)
+    try:
+        yield
+    finally:
+        client.meta.events.unregister(before_call, answer)
 
 
 class Fake:
     """Subclasses answer an operation with a method of its name: `describe_file_systems(params)`."""
 
-    @contextmanager
-    def answering(self, client: Any) -> Iterator[None]:
-        before_call = f"before-call.{client.meta.service_model.service_id.hyphenize()}"
-        client.meta.events.register(before_call, self._answer)
-        yield
-        client.meta.events.unregister(before_call, self._answer)
+    def answering(self, client: Any) -> AbstractContextManager[None]:
+        return answering(client, "", self._answer)
 
-    def _answer(self, model: OperationModel, params: dict[str, Any], **_: Any) -> tuple[_Http, dict[str, Any]]:
+    def _answer(self, model: OperationModel, params: dict[str, Any], **_: Any) -> tuple[HttpAnswer, dict[str, Any]]:
         asked = json.loads(params["body"] or b"{}")
         try:
             answer = getattr(self, xform_name(model.name))(asked)
         except Refused as refused:
-            return _Http(400), {"Error": {"Code": refused.code, "Message": refused.message}, "ResponseMetadata": {}}
+            return HttpAnswer(400), {
+                "Error": {"Code": refused.code, "Message": refused.message},
+                "ResponseMetadata": {},
+            }
         report = ParamValidator().validate(answer, model.output_shape)
         assert not report.has_errors(), report.generate_report()
-        return _Http(200), {**answer, "ResponseMetadata": {}}
+        return HttpAnswer(200), {**answer, "ResponseMetadata": {}}
 
 
 def page_of(items: list[Any], token: str | None, size: int) -> tuple[list[Any], str | None]:

@@ -10,6 +10,7 @@ from contract.plan import RunPlan
 from contract.tags import State
 from lambdas import certify, sweep
 from lambdas.sense.exceptions import SweepFailed
+from tests.lambdas.fake import HttpAnswer, answering
 from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, TEARDOWN, World
 
 
@@ -120,6 +121,18 @@ def test_one_that_cannot_be_understood_does_not_keep_the_others(accepted: World)
     with pytest.raises(SweepFailed, match=r"fs-00000000000000001: its plan jobs/unknown/"):
         _started(accepted)
     assert any(one["stateMachineArn"] == TEARDOWN for one in accepted.states.executions.values())
+
+
+def test_a_plan_that_is_not_there_is_said_to_be_missing_whatever_s3_answers(accepted: World) -> None:
+    """AccessDenied, to whoever may not list the whole bucket."""
+    accepted.scratch(job="unknown")
+    refused = {"Error": {"Code": "AccessDenied", "Message": "Access Denied"}, "ResponseMetadata": {}}
+
+    def refuse(**_: Any) -> tuple[HttpAnswer, dict[str, Any]]:
+        return HttpAnswer(403), refused
+
+    with answering(accepted.s3, "GetObject", refuse), pytest.raises(SweepFailed, match="is not in S3, so nobody knows"):
+        _started(accepted)
 
 
 def test_another_deployments_file_systems_are_not_ours_to_sweep(accepted: World) -> None:

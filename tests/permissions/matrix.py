@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tests.permissions.names import JOB, RUN
 from tests.permissions.simulator import ALLOWED, Policies, Question, ask, catalogue, policies_of
 from tests.permissions.things import FOREIGN, OWN, WHOSE, Thing, things
 from tests.support.resolve import ACCOUNT, REGION
@@ -48,6 +49,11 @@ _CREATING = {
 _SAID: dict[str, dict[str, dict[str, Any]]] = {
     "fsx:CreateFileSystem": {"untagged": {}, **_TAGGING},
     "fsx:TagResource": _TAGGING,
+    "s3:ListBucket": {
+        "all of it": {},
+        "the plan of a run": {"s3:prefix": f"jobs/{JOB}/{RUN}/run.json"},
+        "the checkpoints of a run": {"s3:prefix": f"jobs/{JOB}/{RUN}/checkpoints/"},
+    },
     "iam:PassRole": {
         f"to {service}": {"iam:PassedToService": f"{service}.amazonaws.com"}
         for service in ("ecs-tasks", "ec2", "lambda")
