@@ -1,17 +1,12 @@
-"""Every command that a document names is one that its program understands. Whole runs are in tests/workflow."""
+"""Every command that a document names is one that its program understands. They are run as well:
+test_commands_run.py, and tests/workflow/documents.py against the deployed stacks."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Command, WrongCommand, check, commands_of
-from tests.support.synth import REPOSITORY
+from tests.support.commands import PAGES, Command, WrongCommand, check, commands_of
 
-PAGES = [
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "local_cloud/README.md")),
-    REPOSITORY / "containers" / "trainer" / "stallfree" / "README.md",
-    *sorted((REPOSITORY / "docs").glob("*.md")),
-]
 COMMANDS = [command for page in PAGES for command in commands_of(page)]
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.support.synth import REPOSITORY
 
 LINK = re.compile(r"(?<!`)\[[^\]\n]*\]\(([^)\s]+)\)")
+PICTURE = re.compile(r'\b(?:src|srcset)="([^"]+)"')
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 PAGES = sorted(
     {
@@ -30,7 +31,8 @@ def anchors_of(page: Path) -> Iterator[str]:
 
 def broken(page: Path) -> list[str]:
     found = []
-    for link in LINK.findall(FENCED.sub("", page.read_text())):
+    text = FENCED.sub("", page.read_text())
+    for link in LINK.findall(text) + PICTURE.findall(text):
         path, _, anchor = link.partition("#")
         if re.match(r"[a-z]+:", path):
             continue  # Elsewhere on the web: a test that asks the network would fail with it.
@@ -47,8 +49,9 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_a_broken_link_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# One heading, two\n[a](#one-heading-two) [b](#another) [c](gone.md) [d](https://x.test/)\n")
-    assert broken(page) == ["#another", "gone.md"]
+    links = '[a](#one-heading-two) [b](#another) [c](gone.md) [d](https://x.test/) <img src="gone.png">'
+    page.write_text(f"# One heading, two\n{links}\n")
+    assert broken(page) == ["#another", "gone.md", "gone.png"]
 
 
 def test_every_page_and_record_is_in_its_index() -> None:

@@ -1,4 +1,4 @@
-"""Would this command of a document be understood by the program that it names? Asked without running it."""
+"""The commands of the documents. Would each be understood by the program that it names? Asked without running it."""
 
 import functools
 import importlib.util
@@ -19,6 +19,11 @@ from botocore import xform_name
 from client.cli.main import app
 from tests.support.synth import REPOSITORY
 
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "local_cloud/README.md")),
+    REPOSITORY / "containers" / "trainer" / "stallfree" / "README.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+]
 _FENCED = re.compile(r"^```(?:console|sh|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`((?:\.venv/bin/)?(?:aws|belay|make|npx|pip|python3?) [^`\n]+)`")
 _AWS_EVERYWHERE = {"--region", "--profile", "--endpoint-url", "--output", "--query"}
@@ -50,12 +55,18 @@ def commands_of(page: Path) -> Iterator[Command]:
 
 def check(text: str) -> None:
     """WrongCommand, saying what is wrong, if this could not be typed."""
-    for part in re.split(r"\s(?:&&|\|)\s", text.split(" #")[0]):
-        program, *words = shlex.split(part)
-        known = _PROGRAMS.get(Path(program).name)
+    for program, *words in parts_of(text):
+        known = _PROGRAMS.get(program)
         if known is None:
             raise WrongCommand(f"{program}: no check knows this program; write one in {Path(__file__).name}")
         known(words)
+
+
+def parts_of(text: str) -> Iterator[list[str]]:
+    """Each program of a line with its words, wherever it is installed."""
+    for part in re.split(r"\s(?:&&|\|)\s", text.split(" #")[0]):
+        program, *words = shlex.split(part)
+        yield [Path(program).name, *words]
 
 
 def _make(words: list[str]) -> None:

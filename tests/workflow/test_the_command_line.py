@@ -1,7 +1,6 @@
 """`belay` as a person types it, against the deployed stacks: two runs that meet a fault, seen from all sides."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from client.cli.outcome import Exit, Refused
 from contract.verdict import Durability, Training
 from local_cloud import environment
 from local_cloud.faults import KillTraining
+from tests.workflow import documents
+from tests.workflow.documents import Belay
 from tests.workflow.jobs import digits
 from tests.workflow.runs import Deployed, Run
-
-Belay = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def belay(deployed: Deployed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.chdir(tmp_path)
 
     def ask(*words: str) -> tuple[int, str]:
-        answer = CliRunner().invoke(app, list(words))
+        answer = CliRunner().invoke(app, list(words), input="y\n")
         if answer.exception and not isinstance(answer.exception, SystemExit):
             raise answer.exception
         return answer.exit_code, answer.stdout
@@ -69,7 +68,8 @@ def test_a_crash_is_tried_again_as_often_as_the_job_says_goes_on_where_it_was_an
     assert all(one["whole"] for one in of_json(belay, "checkpoints", "verify", run["run"]))
     assert belay("checkpoints", "get", run["run"], "--into", "home")[0] == Exit.OK
     assert (tmp_path / "home" / "model.safetensors").exists()
-    _damage_and_remove(deployed, belay, run["run"], steps)
+    documents.do_what_they_say(deployed, belay, found(deployed, belay, job), step=steps[0])
+    _damage_and_remove(deployed, belay, run["run"], steps[1:])
 
     [record] = of_json(belay, "report", run["run"])
     assert sum(record["seconds"].values()) == pytest.approx(record["wall_seconds"], abs=1e-5)
@@ -108,7 +108,7 @@ def test_a_drill_that_stops_the_execution_during_training_saves_exports_and_dele
     job = digits("drilled", steps=100_000, every="20 steps")
     Path("job.json").write_text(json.dumps(job))
     assert belay("plan", "job.json")[0] == Exit.OK
-    code, said = belay("drill", "job.json", "--fault", "abort")
+    code, said = belay("drill", "job.json")
     assert code == Exit.OK, said
     assert "nothing that was saved is lost" in said
 

@@ -1,0 +1,71 @@
+"""Each `belay` and `aws` command of the documents, typed as it stands there, at runs that are over and that live."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from awscli.clidriver import create_clidriver
+
+from client.cli.outcome import Exit
+from tests.support.documented import on_the_local_cloud
+from tests.workflow.runs import Deployed, Run
+
+Belay = Callable[..., tuple[int, str]]
+# What else is typed in test_the_command_line.py, word for word.
+_FOLLOWED = {("submit", "job.json", "--follow"), ("drill", "job.json")}
+_OF_LIVING_RUNS = {("submit", "job.json"), ("resume", "RUN"), ("cancel", "RUN")}
+# A local cloud has no quotas to speak of, and other tests leave file systems that are kept.
+_MAY_FIND_SOMETHING = {"doctor", "kept", "sweep"}
+
+
+def do_what_they_say(deployed: Deployed, belay: Belay, over: Run, *, step: int) -> None:
+    """In a folder with job.json. `step`: a checkpoint of that run that may go."""
+    _at_a_run_that_is_over(belay, over.run, step)
+    assert belay("submit", "job.json")[0] == belay("resume", over.run)[0] == Exit.OK
+    living = [deployed.known(one["execution_arn"], over.job) for one in json.loads(belay("ps", "--json")[1])[:2]]
+    for run in living:
+        _until_it_is_accepted(run)
+    _with_the_aws_cli(deployed, over, stopped=living[0].arn)
+    assert belay("cancel", living[1].run)[0] == Exit.OK
+    for run in living:
+        assert belay("watch", run.run)[0] == Exit.NOT_TRAINED and run.status == "ABORTED"
+
+
+def _until_it_is_accepted(run: Run) -> None:
+    run.until(lambda: f"{run.prefix}run.json" in run.keys, "it is accepted")
+
+
+def _at_a_run_that_is_over(belay: Belay, run: str, step: int) -> None:
+    job = Path("job.json")
+    kept = job.read_text()
+    job.unlink()
+    assert belay("init", "job.json")[0] == Exit.OK and job.exists()
+    job.write_text(kept)
+    elsewhere = _FOLLOWED | _OF_LIVING_RUNS | {("init", "job.json")}
+    commands = [words for words in on_the_local_cloud("belay") if words not in elsewhere]
+    # What is removed is looked at before.
+    for words in sorted(commands, key=lambda words: "rm" in words):
+        code, said = belay(*({"RUN": run, "STEP": str(step)}.get(word, word) for word in words))
+        assert code == Exit.OK or (code == Exit.FINDINGS and words[0] in _MAY_FIND_SOMETHING), (words, said)
+
+
+def _with_the_aws_cli(deployed: Deployed, over: Run, *, stopped: str) -> None:
+    Path("my-data").mkdir()
+    (Path("my-data") / "rows.csv").write_text("one,two\n")
+    machines = {one["name"]: one["stateMachineArn"] for one in deployed.states.list_state_machines()["stateMachines"]}
+    subnet = deployed.cloud.client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
+    made = deployed.fsx.create_file_system(FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=[subnet])
+    values = {
+        "BUCKET": deployed.bucket,
+        "TEARDOWN_MACHINE_ARN": machines["belay-teardown"],
+        "ARN of the run": over.arn,
+        "ARN": stopped,
+        "ID": made["FileSystem"]["FileSystemId"],
+    }
+    for words in on_the_local_cloud("aws"):
+        filled = list(words)
+        for name, value in values.items():
+            filled = [value if word == name else word for word in filled]
+            filled = [word.replace(f"//{name}/", f"//{value}/").replace(f'"{name}"', f'"{value}"') for word in filled]
+        assert create_clidriver().main(filled) == 0, words
+    assert deployed.keys("datasets/my-data/") == ["datasets/my-data/rows.csv"]
