@@ -45,9 +45,9 @@ def shadowed(owner: Trainer, **replacements: Callable[..., Any]) -> Iterator[Non
         owner.__dict__.update(before)
 
 
-def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:
-    """Let the Trainer write what it always writes, into the staging folder."""
-    shadow(trainer, "_get_output_dir", lambda trial: str(store.staging))
+def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store, *, into: Path) -> None:
+    """Let the Trainer write what it always writes, into a folder that is not yet the checkpoint of the store."""
+    shadow(trainer, "_get_output_dir", lambda trial: str(into))
     try:
         trainers_own_save(trainer.model_wrapped, None)
     finally:
@@ -56,14 +56,7 @@ def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], s
         # The Trainer noted where it wrote; from the commit on the best checkpoint stands elsewhere.
         trainer.state.best_model_checkpoint = str(store.path(trainer.state.global_step))
         if trainer.args.should_save:
-            staged = store.staging / f"checkpoint-{trainer.state.global_step}"
-            trainer.state.save_to_json(str(staged / TRAINER_STATE_NAME))
-
-
-def names_of_own_files(trainer: Trainer) -> list[str]:
-    """What each process of several that train copies of one model writes for itself."""
-    process = trainer.args.process_index
-    return [] if trainer.args.save_only_model else [f"rng_state_{process}.pth", name_of_notes(process)]
+            trainer.state.save_to_json(str(into / f"checkpoint-{trainer.state.global_step}" / TRAINER_STATE_NAME))
 
 
 def name_of_notes(process: int) -> str:

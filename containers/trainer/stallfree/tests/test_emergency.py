@@ -249,7 +249,7 @@ class Remembering(PlainSaver):
     def after_update(self) -> None:
         if self._trainer.state.global_step == 6:
             self._staged = self._store.stage(6)
-            write_checkpoint(self._trainer, self._trainers_own_save, self._store)
+            write_checkpoint(self._trainer, self._trainers_own_save, self._store, into=self._store.staging)
             self._remembered = 6
 
     def snapshot_of_step(self) -> int | None:

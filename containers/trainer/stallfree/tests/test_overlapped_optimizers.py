@@ -9,6 +9,8 @@ import pytest
 import torch
 from stallfree.cadence import EverySteps
 from stallfree.saving import torch_layout
+from stallfree.saving.assignment import Assignment
+from stallfree.saving.overlapped import OverlappedSaver
 from transformers import Trainer
 from watching import PLAINLY, At, Noting, fast, files_of_each_saver
 
@@ -138,6 +140,27 @@ def test_state_that_grows_is_laid_out_again(make_trainer: Any, out: Path, caplog
     noting.assert_saved(out, 8, 16, 24)
     assert all(torch.equal(state["average"], torch.ones(5000)) for state in saved(out, 24)["state"].values())
     assert "waits" not in caplog.text
+
+
+def test_state_that_grows_beyond_the_memory_there_is_is_written_by_pytorch(
+    make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spare_bytes = [10_000_000]
+
+    def grow(**objects: Any) -> None:
+        spare_bytes[0] = 10_000
+        for state in objects["optimizer"].state.values():
+            state["average"] = torch.ones(100_000)
+
+    def make(task: Assignment) -> OverlappedSaver:
+        return OverlappedSaver(task, spare_bytes=lambda: spare_bytes[0])
+
+    noting = Noting()
+    make_trainer(fast(make_saver=make), noting, At("on_step_begin", {17}, grow)).train()
+    noting.assert_saved(out, 8, 16, 24)
+    assert all(torch.equal(state["average"], torch.ones(100_000)) for state in saved(out, 24)["state"].values())
+    slow = [line for line in caplog.messages if line.startswith("Training waits at its next step")]
+    assert len(slow) == 1 and "10000 are to be had" in slow[0]
 
 
 def test_a_layer_that_is_unfrozen_on_the_way_is_saved_with_its_optimizer_state(

@@ -31,6 +31,12 @@ class Savers:
         self.saver = OverlappedSaver(task, snapshots=True, **self._settings)
         return self.saver
 
+    def memory_taken(self, **_: Any) -> None:
+        """Steps this short may all be over before."""
+        ground = self.saver._preparing.ground
+        assert ground is not None
+        ground.ready.result(60)
+
     def commit_from_elsewhere(self, **_: Any) -> None:
         """As a watchdog does when training does not answer."""
         steps: list[int] = []
@@ -53,9 +59,10 @@ def test_training_that_is_stuck_goes_on_from_its_newest_step_as_if_it_had_never_
     trainer.train()
     uninterrupted = weights_of(trainer)
     savers = Savers()
+    taken = At("on_step_end", {1}, savers.memory_taken)
     stuck = At("on_step_begin", {step}, savers.commit_from_elsewhere)
     with pytest.raises(Stuck):
-        make_trainer(fast(make_saver=savers), stuck).train()
+        make_trainer(fast(make_saver=savers), taken, stuck).train()
     manifest.verify(out / f"checkpoint-{step}")
     resumed = make_trainer(Stallfree())
     resumed.train(resume_from_checkpoint=True)

@@ -40,6 +40,9 @@ class Store:
             else:
                 _delete(leftover)
 
+    def choose(self, step: int) -> None:
+        """Where there are several places for checkpoints: decide now for one of them, until this is called again."""
+
     def stage(self, step: int) -> Path:
         """An empty folder to write a checkpoint into."""
         folder = self.staging / f"checkpoint-{step}"

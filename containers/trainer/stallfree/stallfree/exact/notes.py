@@ -8,6 +8,7 @@ from typing import Any
 
 from transformers import Trainer
 
+from stallfree.later import write_json
 from stallfree.trainer_files import name_of_notes, shadowed
 
 Note = dict[str, Any]
@@ -20,7 +21,7 @@ def taken(trainer: Trainer, note: Callable[[], Note]) -> Iterator[None]:
 
     def save(output_dir: str) -> None:
         own(output_dir)
-        Path(output_dir, name_of_notes(trainer.args.process_index)).write_text(json.dumps(note()))
+        write_json(Path(output_dir, name_of_notes(trainer.args.process_index)), note())
 
     with shadowed(trainer, _save_rng_state=save):
         yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stallfree.checkpoint.manifest import File
 from stallfree.saving.image import Image
-from stallfree.saving.parts import Moment
+from stallfree.saving.moment import Moment
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Flight:
     slot: int = 0
     """Which of the ground's memories it copies to."""
     images: list[Image] = field(default_factory=list)
-    small_files: dict[str, bytes] = field(default_factory=dict)
-    """Of a snapshot, which has no folder yet."""
+    """Of a snapshot, which is not written yet."""
     stall_seconds: float = 0.0
     copied: threading.Event = field(default_factory=threading.Event)
     landed: Future[None] | None = None

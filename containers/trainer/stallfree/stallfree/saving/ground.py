@@ -11,8 +11,7 @@ from transformers.trainer import OPTIMIZER_NAME
 from stallfree.saving import torch_layout, understood
 from stallfree.saving.flight import Flight
 from stallfree.saving.image import Image
-from stallfree.saving.layout import CannotOverlap
-from stallfree.saving.parts import Model, identity_of
+from stallfree.saving.parts import Model
 from stallfree.saving.staging import Copies
 from stallfree.saving.watch import Watch
 
@@ -29,7 +28,14 @@ class Ground:
     """What a layout needs from save to save: memory, and what is known of the weights."""
 
     def __init__(
-        self, model: Model, optimizer_bytes: int, *, copies: Copies, warn: Callable[[str], None], slots: int = 1
+        self,
+        model: Model,
+        optimizer_bytes: int,
+        *,
+        copies: Copies,
+        warn: Callable[[str], None],
+        check_memory: Callable[[int], None],
+        slots: int = 1,
     ) -> None:
         self.ready: Future[None] = Future()
         self.watch = Watch([source.counting for source in model.sources if source.counting is not None])
@@ -40,6 +46,7 @@ class Ground:
         self._optimizer_bytes = optimizer_bytes
         self.copies = copies
         self._warn = warn
+        self._check_memory = check_memory
         self._slots = [_Slot(copies, len(model.layouts)) for _ in range(slots)]
         self._restless = {
             place
@@ -55,11 +62,9 @@ class Ground:
     def slots(self) -> int:
         return len(self._slots)
 
-    def still_fits(self, trainer: Trainer) -> bool:
-        try:
-            return identity_of(trainer) == self._model.identity and optimizer_bytes_of(trainer) == self._optimizer_bytes
-        except CannotOverlap:
-            return False
+    def still_fits(self) -> bool:
+        """The optimizer's state is not asked: it is laid out anew by each save."""
+        return self._model.is_unchanged()
 
     def take_memory(self) -> None:
         for slot in self._slots:
@@ -90,6 +95,7 @@ class Ground:
             return slot.images
         try:
             layout = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
+            self._check_memory(layout.size_bytes - slot.optimizer.room_bytes)
             slot.optimizer.lay_out(layout)
             slot.optimizer.take(layout.sources)
         except Exception as reason:

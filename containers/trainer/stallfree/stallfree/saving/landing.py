@@ -1,6 +1,6 @@
 """From copies in memory to a checkpoint: written, summed, durable in all processes, committed and told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from stallfree.saving.image import Image
 from stallfree.saving.publish import Publisher
 from stallfree.saving.saver import SaveFailed, Spoiled
 from stallfree.timing import Timing, phase
-from stallfree.trainer_files import names_of_own_files
 
 _WRITERS = 2
 
@@ -38,6 +37,7 @@ class Landing:
         timing = Timing(clock=self._clock)
         try:
             with timing.recording():
+                self._ranks.from_first(lambda: self._store.stage(flight.step))
                 parts = self._ranks.together(lambda: self._write_part(flight, ground))
                 spoiled = [name for part in parts for name in part.spoiled]
                 # No manifest before every process's part is durable; a save ends in all, and ends the same way.
@@ -45,6 +45,9 @@ class Landing:
         except Exception as error:
             self._discard(flight)
             raise SaveFailed(flight.step, error) from error
+        finally:
+            # Also after a fault before it: training may not wait for what does not come.
+            flight.copied.set()
         if manifest is None:
             self._discard(flight)
             raise Spoiled(flight.step, spoiled)
@@ -63,11 +66,10 @@ class Landing:
         began = self._clock()
         try:
             with timing.recording(), phase("write"):
+                self._store.choose(flight.step)
                 staged = self._store.stage(flight.step)
-                for name, content in flight.small_files.items():
-                    (staged / name).write_bytes(content)
+                flight.moment.write(staged)
                 ground.write_static(staged)
-                flight.moment.write_state(staged)
                 manifest = self._store.commit(flight.step, self._write(flight.images, staged))
         except Exception as error:
             self._store.discard(flight.step)
@@ -97,11 +99,10 @@ class Landing:
             ground.copies.finish()
         with phase("write"):
             ground.write_static(staged)
+            flight.moment.write(staged)
             files = self._write(images, staged)
-            if self._is_first:
-                flight.moment.write_state(staged)
-            else:
-                files += _flushed(staged, names_of_own_files(self._trainer))
+            if not self._is_first:
+                files += _flushed(staged, flight.moment.files)
         return Part(files, spoiled=ground.names(flight.spoiled()))
 
     def _write(self, images: list[Image], staged: Path) -> list[File]:
@@ -128,7 +129,7 @@ class Landing:
             self._store.discard(flight.step)
 
 
-def _flushed(staged: Path, names: list[str]) -> list[File]:
+def _flushed(staged: Path, names: Collection[str]) -> list[File]:
     for name in names:
         flush(staged / name)
     return [describe(staged, name) for name in names]

@@ -11,7 +11,7 @@ from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight
 from stallfree.saving.ground import Ground
 from stallfree.saving.landing import Landing
-from stallfree.saving.parts import write_small_files
+from stallfree.saving.moment import note
 from stallfree.saving.preparing import Preparing
 from stallfree.saving.publish import best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
@@ -141,13 +141,10 @@ class OverlappedSaver:
         if moved:
             # A snapshot may have half of two moments, and from `note` on nobody could tell.
             self._forget_snapshots()
-        try:
-            self._ranks.from_first(lambda: self._store.stage(step))
-        except Exception as error:
-            raise SaveFailed(step, error) from error
+        self._store.choose(step)
         flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved, slot=slot)
         try:
-            flight.moment = write_small_files(self._trainer, self._trainers_own_save, self._store)
+            flight.moment = note(self._trainer, self._trainers_own_save, self._store)
             flight.taken = ground.take_restless(slot)
         except Exception as error:
             # The other processes have begun this save by now: they hear of it where all meet, at its end.
@@ -164,7 +161,7 @@ class OverlappedSaver:
     def _take_snapshot(self, ground: Ground) -> None:
         if self._snapshots is None or ground.slots < 2 or not ground.ready.done():
             return
-        if not ground.still_fits(self._trainer):
+        if not ground.still_fits():
             self._preparing.prepare()
             return
         self._snapshots.take(ground, self._free_slot(ground))

@@ -53,7 +53,7 @@ class Preparing:
         """Where to copy to, laid out anew if the state is no longer what it was; None if that cannot be done."""
         if self._is_impossible:
             return None
-        fits = self.ground is not None and self.ground.still_fits(self._trainer)
+        fits = self.ground is not None and self.ground.still_fits()
         # Where one must lay out anew, all do: they answer the same questions in the same order.
         if self._ranks.any(not fits)[0]:
             self.prepare()
@@ -98,7 +98,7 @@ class Preparing:
     def _laid_out(self) -> Ground:
         if self._trainer.is_fsdp_enabled:
             ground: Ground = sharded.take_apart(
-                self._trainer, self._ranks, lambda: understood.check(self._trainer), warn=self.warn_once
+                self._trainer, self._ranks, lambda: understood.check(self._trainer), self.warn_once, self._check_memory
             )
             # All processes of this machine take theirs at the same time.
             self._check_memory(ground.size_bytes * sharded.processes_here())
@@ -115,6 +115,7 @@ class Preparing:
             optimizer_bytes_of(self._trainer),
             copies=copies_for(understood.devices_of(self._trainer)),
             warn=self.warn_once,
+            check_memory=self._check_memory,
             slots=slots,
         )
         if slots > 1 and ground.size_bytes > self._spare_bytes() * _SHARE_OF_SPARE_MEMORY:

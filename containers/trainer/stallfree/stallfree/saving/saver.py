@@ -122,9 +122,14 @@ class PlainSaver:
 
     def _write_and_commit(self, step: int) -> Manifest:
         try:
+            self._store.choose(step)
             staged = self._ranks.from_first(lambda: self._store.stage(step))
             with phase("write"):
-                self._ranks.together(lambda: write_checkpoint(self._trainer, self._trainers_own_save, self._store))
+                self._ranks.together(
+                    lambda: write_checkpoint(
+                        self._trainer, self._trainers_own_save, self._store, into=self._store.staging
+                    )
+                )
             parts = self._ranks.together(lambda: self._make_durable(staged))
             # No manifest before every process's part is durable; no process goes on, or exits, before it is there.
             return self._ranks.from_first(lambda: self._store.commit(step, [file for part in parts for file in part]))

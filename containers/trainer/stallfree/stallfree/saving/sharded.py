@@ -49,17 +49,24 @@ class Folder:
 
 
 class ShardedGround(Ground):
-    def __init__(self, trainer: Trainer, folders: list[Folder], ranks: Ranks, *, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        trainer: Trainer,
+        folders: list[Folder],
+        ranks: Ranks,
+        *,
+        warn: Callable[[str], None],
+        check_memory: Callable[[int], None],
+    ) -> None:
         layouts = tuple(_with_objects(folder, trainer.optimizer.param_groups)[0] for folder in folders)  # type: ignore[union-attr]
         buffers = frozenset(_memory_of(buffer) for buffer in understood.bare_model(trainer).buffers())
-        model = Model(layouts, static={}, restless=buffers, identity=_identity_of(trainer))
-        super().__init__(model, 0, copies=copies_for(understood.devices_of(trainer)), warn=warn)
+        identity = _identity_of(trainer)
+        model = Model(layouts, static={}, restless=buffers, is_unchanged=lambda: _identity_of(trainer) == identity)
+        copies = copies_for(understood.devices_of(trainer))
+        super().__init__(model, 0, copies=copies, warn=warn, check_memory=check_memory)
         self._folders = folders
         self._is_first = ranks.is_first
         self._object_places: dict[str, list[WriteResult]] = {}
-
-    def still_fits(self, trainer: Trainer) -> bool:
-        return _identity_of(trainer) == self._model.identity
 
     def copy(self, flight: Flight, staged: Path) -> list[Image]:
         images = super().copy(flight, staged)
@@ -78,7 +85,11 @@ class ShardedGround(Ground):
 
 
 def take_apart(
-    trainer: Trainer, ranks: Ranks, ready: Callable[[], None], *, warn: Callable[[str], None]
+    trainer: Trainer,
+    ranks: Ranks,
+    ready: Callable[[], None],
+    warn: Callable[[str], None],
+    check_memory: Callable[[int], None],
 ) -> ShardedGround:
     """The plan of all processes together. What `ready` raises in one of them is raised in all."""
     options = StateDictOptions()
@@ -94,7 +105,7 @@ def take_apart(
         _plan(f"{FSDP_MODEL_NAME}_0", model, ranks),
         _plan(f"{OPTIMIZER_NAME}_0", optimizer, ranks),
     ]
-    return ShardedGround(trainer, folders, ranks, warn=warn)
+    return ShardedGround(trainer, folders, ranks, warn=warn, check_memory=check_memory)
 
 
 def processes_here() -> int:

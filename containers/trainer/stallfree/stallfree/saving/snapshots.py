@@ -1,21 +1,17 @@
 """The newest step, whole in memory: what an emergency can still save when training itself no longer answers."""
 
 import copy
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from stallfree.checkpoint.store import Store
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight
 from stallfree.saving.ground import Ground
-from stallfree.saving.parts import write_small_files
+from stallfree.saving.moment import IN_MEMORY, Moment, bytes_as_file, note
 from stallfree.saving.publish import best_of
-
-_IN_MEMORY = Path("/dev/shm")  # nosec B108 # a folder of our own is made in it
 
 
 class Snapshots:
@@ -25,8 +21,7 @@ class Snapshots:
         self._trainer = task.trainer
         self._trainers_own_save = task.trainer._save_checkpoint
         self._clock = clock
-        self._folder = Path(tempfile.mkdtemp(prefix="stallfree-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
-        self._small_files = Store(checkpoints=task.store.checkpoints, staging=self._folder)
+        self._store = task.store
         self._copier = ThreadPoolExecutor(1, thread_name_prefix="stallfree-snapshot")
         self._taking = threading.Lock()
         self._is_last = False
@@ -49,7 +44,7 @@ class Snapshots:
                 moved=ground.watch.moved,
                 slot=slot,
             )
-            self._note_small_files(flight)
+            flight.moment = self._noted()
             flight.taken = ground.take_restless(slot)
             ground.watch.note()
             flight.landed = self._copier.submit(self._copy, flight, ground)
@@ -84,25 +79,22 @@ class Snapshots:
     def close(self) -> None:
         self._copier.shutdown()
         self._newest = None
-        shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _note_small_files(self, flight: Flight) -> None:
-        staged = self._small_files.stage(flight.step)
+    def _noted(self) -> Moment:
         kept = copy.deepcopy(self._trainer.state.stateful_callbacks)
         try:
-            flight.moment = write_small_files(self._trainer, self._trainers_own_save, self._small_files)
-            flight.small_files = {path.name: path.read_bytes() for path in staged.iterdir()}
+            return note(self._trainer, self._trainers_own_save, self._store)
         finally:
             # What callbacks keep is added to at every save, and this is none.
             self._trainer.state.stateful_callbacks = kept
-            self._small_files.discard(flight.step)
 
     def _copy(self, flight: Flight, ground: Ground) -> None:
         try:
-            flight.images = ground.copy(flight, self._folder)
-            for slow in self._folder.glob("*.pt"):
-                flight.small_files[slow.name] = slow.read_bytes()
-                slow.unlink()
+            with tempfile.TemporaryDirectory(prefix="stallfree-", dir=IN_MEMORY) as folder:
+                flight.images = ground.copy(flight, Path(folder))
+                # What cannot be laid out was written.
+                for slow in Path(folder).iterdir():
+                    flight.moment.files[slow.name] = bytes_as_file(slow.read_bytes())
         finally:
             flight.copied.set()
         ground.copies.finish()

@@ -1,8 +1,11 @@
 """Weights that change when no optimizer step changes them."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import torch
+
+_version_of = attrgetter("_version")
 
 
 class Watch:
@@ -14,9 +17,14 @@ class Watch:
         self.note()
 
     def note(self) -> None:
-        self._versions = [tensor._version for tensor in self._tensors]
+        self._versions = self._versions_now()
 
     def moved(self) -> set[int]:
         """The places of those that changed since `note`."""
-        pairs = zip(self._tensors, self._versions, strict=True)
-        return {place for place, (tensor, version) in enumerate(pairs) if tensor._version != version}
+        now = self._versions_now()
+        if now == self._versions:
+            return set()  # Every step asks.
+        return {place for place, pair in enumerate(zip(now, self._versions, strict=True)) if pair[0] != pair[1]}
+
+    def _versions_now(self) -> list[int]:
+        return list(map(_version_of, self._tensors))

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 from stallfree.checkpoint.store import Store
 
@@ -11,7 +10,7 @@ _SMALL_FILES_BYTES = 16 * 1024 * 1024
 
 
 class FirstWithRoom(Store):
-    """One of two stores; which one is decided each time a save is staged, and holds until the next."""
+    """One of two stores; which one is decided when a save begins, and holds until the next."""
 
     def __init__(
         self, fast: Store, slow: Store, *, needed_bytes: Callable[[], int], pass_on: Callable[[int, str], None]
@@ -22,13 +21,12 @@ class FirstWithRoom(Store):
         self._needed_bytes = needed_bytes
         self._pass_on = pass_on
 
-    def stage(self, step: int) -> Path:
+    def choose(self, step: int) -> None:
         obstacle = self._obstacle()
         if obstacle:
             self._pass_on(step, obstacle)
         chosen = self._slow if obstacle else self._fast
         self.checkpoints, self.staging = chosen.checkpoints, chosen.staging
-        return super().stage(step)
 
     def _obstacle(self) -> str | None:
         try:

@@ -1,0 +1,96 @@
+"""Is the model still the one that was laid out? Every save asks while training waits, so the answer must be quick."""
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain
+from operator import attrgetter, is_
+from typing import Any
+
+import torch
+
+_tables_of = attrgetter("_parameters", "_modules")
+_place_of = attrgetter("shape", "dtype")
+_SETTINGS = ("config", "generation_config", "peft_config")
+
+
+class Identity:
+    """Is lost when weights move, grow, or get other names, and when what is saved beside them changes."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._modules = list(model.modules())
+        self._saves_itself = any(_saves_itself(module) for module in self._modules)
+        self._parts = self._parts_now()
+        self._weights = [part for part in self._parts if isinstance(part, torch.Tensor)]
+        self._places = self._places_now()
+        self._settings_are_the_same = _comparison_with(_settings_of(model))
+
+    def is_of(self, model: torch.nn.Module) -> bool:
+        if model is not self._modules[0]:
+            return False
+        parts = self._parts_now()
+        return (
+            len(parts) == len(self._parts)
+            # Not by their values: these are tensors.
+            and all(map(is_, parts, self._parts))
+            and self._places_now() == self._places
+            and self._settings_are_the_same(_settings_of(model))
+        )
+
+    def _parts_now(self) -> list[Any]:
+        """Every module, and every weight that is saved, with what each is called in the one that it belongs to."""
+        tables = [*chain.from_iterable(map(_tables_of, self._modules)), *map(_saved_buffers_of, self._modules)]
+        return [*chain.from_iterable(tables), *chain.from_iterable(map(dict.values, tables))]
+
+    def _places_now(self) -> list[Any]:
+        if self._saves_itself:
+            return list(_places_of_state(self._modules[0]))
+        return [*map(torch.Tensor.data_ptr, self._weights), *map(_place_of, self._weights)]
+
+
+def _saved_buffers_of(module: torch.nn.Module) -> dict[str, Any]:
+    buffers, unsaved = module._buffers, module._non_persistent_buffers_set
+    return {name: buffer for name, buffer in buffers.items() if name not in unsaved} if buffers else buffers
+
+
+def _saves_itself(module: torch.nn.Module) -> bool:
+    """Its weights in the file need not be those that it has."""
+    own = ("state_dict", "_save_to_state_dict", "get_extra_state")
+    changed = any(getattr(type(module), name) is not getattr(torch.nn.Module, name) for name in own)
+    return changed or bool(module._state_dict_hooks or module._state_dict_pre_hooks)
+
+
+def _places_of_state(model: torch.nn.Module) -> Iterator[tuple[Any, ...]]:
+    for name, weight in model.state_dict().items():
+        if isinstance(weight, torch.Tensor):
+            yield name, weight.data_ptr(), weight.shape, weight.dtype
+
+
+def _settings_of(model: Any) -> list[Any]:
+    """The configurations that are saved beside weights, as they are now: they are changed in place."""
+    settings: list[Any] = []
+    for name in _SETTINGS:
+        setting = getattr(model, name, None)
+        settings += [type(setting), getattr(setting, "__dict__", setting)]
+    if getattr(model, "_hf_peft_config_loaded", False):
+        # Only these are saved.
+        settings.append(model.active_adapters())
+    return settings
+
+
+def _comparison_with(settings: list[Any]) -> Callable[[list[Any]], bool]:
+    with suppress(Exception):
+        kept = copy.deepcopy(settings)
+        if kept == settings:
+            return lambda now: bool(now == kept)
+    # Much slower: something in them cannot be copied, or is equal only to itself.
+    written = _written(settings)
+    return lambda now: _written(now) == written
+
+
+def _written(settings: list[Any]) -> bytes | str:
+    try:
+        return pickle.dumps(settings)
+    except Exception:
+        return repr(settings)

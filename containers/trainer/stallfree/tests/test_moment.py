@@ -1,0 +1,116 @@
+"""The small files of a save are of its moment, and no loop waits for their disk."""
+
+import io
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stallfree.checkpoint.store import Store
+from stallfree.later import as_it_is, held_back, write_json
+from stallfree.saving.moment import Moment
+from stallfree.trainer_files import shadow
+from transformers import Trainer
+from watching import At, Noting, fast, files_of_each_saver
+
+
+def test_small_files_are_of_the_moment_of_their_save_however_late_they_are_written(
+    make_trainer: Any, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_gone_on, write = threading.Event(), Moment.write
+
+    def write_late(moment: Moment, folder: Path) -> None:
+        assert folder.name == "checkpoint-20" or has_gone_on.wait(60)
+        has_gone_on.clear()
+        write(moment, folder)
+
+    def watch(trainer: Trainer) -> None:
+        live = [0]
+        has_gone_on.clear()
+
+        def go_on(**_: Any) -> None:
+            torch.rand(7)
+            live.append(1)
+            has_gone_on.set()
+
+        shadow(trainer, "_save_scaler", lambda folder: torch.save(live, Path(folder, "scaler.pt")))
+        trainer.add_callback(At("on_step_begin", {10, 18}, go_on))
+
+    monkeypatch.setattr(Moment, "write", write_late)
+    files_of_each_saver(make_trainer, watch, out, logging_steps=1)
+    for step in (8, 16):
+        state = json.loads((out.parent / f"OverlappedSaver-checkpoint-{step}" / "trainer_state.json").read_text())
+        assert state["global_step"] == step
+        assert max(line["step"] for line in state["log_history"]) <= step
+
+
+def test_training_goes_on_before_a_save_has_touched_its_folder(
+    make_trainer: Any, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_gone_on, stage = threading.Event(), Store.stage
+
+    def stage_late(store: Store, step: int) -> Path:
+        assert step != 8 or has_gone_on.wait(60)
+        return stage(store, step)
+
+    monkeypatch.setattr(Store, "stage", stage_late)
+    noting = Noting()
+    make_trainer(fast(), noting, At("on_step_begin", {8}, lambda **_: has_gone_on.set())).train()
+    noting.assert_saved(out, 8, 16, 24)
+
+
+def test_what_the_trainer_writes_in_ways_of_its_own_is_saved_as_well(make_trainer: Any, out: Path) -> None:
+    def change(trainer: Trainer) -> None:
+        def save_scaler(folder: str) -> None:
+            torch.save({"scale": torch.ones(2)}, Path(folder, "scaler.pt"))
+            Path(folder, "own").mkdir()
+            Path(folder, "own", "notes.txt").write_text("kept")
+
+        shadow(trainer, "_save_scaler", save_scaler)
+
+    files_of_each_saver(make_trainer, change, out)
+    assert (out.parent / "OverlappedSaver-checkpoint-8" / "own" / "notes.txt").read_text() == "kept"
+
+
+def test_a_copy_is_the_same_to_the_last_byte_and_does_not_change_with_what_it_was_made_of() -> None:
+    shared = [1.0, 2.0]
+    words = torch.arange(10)
+    content = {
+        "random": (3, tuple(range(700)), None),
+        "state": {"now": words, "again": words, "part": words[2:5]},
+        "lists": [shared, shared],
+    }
+    before = _saved(content)
+    settled = as_it_is(content)
+    assert _saved(settled) == before
+    words += 1
+    shared.append(3.0)
+    assert _saved(settled) == before != _saved(content)
+
+
+def test_only_what_this_thread_saves_into_the_folder_is_held_back(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with held_back(folder) as files:
+        torch.save(1, folder / "mine.pt")
+        write_json(folder / "mine.json", [1])
+        torch.save(2, tmp_path / "elsewhere.pt")
+        torch.save(3, io.BytesIO())
+        other = threading.Thread(target=lambda: torch.save(4, folder / "theirs.pt"))
+        other.start()
+        other.join()
+    torch.save(5, folder / "later.pt")
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["elsewhere.pt", "later.pt", "theirs.pt"]
+    assert files.keys() == {"mine.pt", "mine.json"}
+    for name, write in files.items():
+        write(tmp_path / name)
+    assert torch.load(tmp_path / "mine.pt") == 1
+    assert (tmp_path / "mine.json").read_text() == "[1]"
+
+
+def _saved(content: Any) -> bytes:
+    file = io.BytesIO()
+    torch.save(content, file)
+    return file.getvalue()
