@@ -1,10 +1,12 @@
 """The recorded terminal: what a program wrote becomes what a person saw, and README shows that and nothing else."""
 
 import re
+import sys
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.support import recording
 from tests.support.recording import PICTURE, README, picture, with_text
 from tests.support.screen import Row, Screen, Style
 
@@ -45,6 +47,14 @@ def test_the_picture_is_made_of_the_rows_and_plays_them_in_their_order() -> None
         ]
         assert len(moments) == 62 and moments[0] == 0 and moments[-1] == 100
         assert moments[1:-1] == sorted(moments[1:-1])
+
+
+def test_a_program_is_recorded_in_a_terminal_with_its_times_and_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "import sys, time; print(sys.stdout.isatty()); time.sleep(0.2); print('\\x1b[32mdone\\x1b[0m'); sys.exit(3)"
+    monkeypatch.setattr(recording, "COMMAND", [sys.executable, "-c", told])
+    rows, code = recording.record()
+    assert [row.text for row in rows[-3:]] == ["True", "done", ""] and code == 3
+    assert rows[-2].pieces[0][2].colour == 32 and rows[-2].seconds - rows[-3].seconds >= 0.2
 
 
 def test_what_readme_shows_was_recorded_in_one_go() -> None:

@@ -125,6 +125,13 @@ def test_a_long_run_makes_a_page_of_the_same_size() -> None:
     assert long < 2 * short
 
 
+def test_a_run_that_goes_on_has_a_page_without_what_is_not_known_yet() -> None:
+    fresh = replace(record(), certificate=None, ledger=None, story=Story(), status="RUNNING")
+    for html in (page.render([fresh]), page.render([fresh, record()])):
+        assert "RUNNING" in html and "Its certificate is not there yet." in html
+    assert "<h2>Loss" not in page.render([fresh]) and "<h2>Checkpoints" not in page.render([fresh])
+
+
 @pytest.mark.parametrize("losses", [[float("nan")] * 3, [1.0, float("inf"), 2.0], [3e30, 1.0, 2.0], [0.5, 0.5, 0.5]])
 def test_any_losses_make_a_page(losses: list[float]) -> None:
     events: list[Any] = [

@@ -31,6 +31,7 @@ class Page:
     session: str
     requested: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    loaded: set[str] = field(default_factory=set)
 
     def ask(self, script: str) -> Any:
         """The value of a script in the page."""
@@ -68,8 +69,11 @@ class Browser:
         )
         scheme_wanted = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", page, features=scheme_wanted)
-        self.call("Page.navigate", page, url=file.as_uri())
-        self._until("Page.loadEventFired", page)
+        self.call("Page.setLifecycleEventsEnabled", page, enabled=True)
+        loader = self.call("Page.navigate", page, url=file.as_uri())["loaderId"]
+        # Told by its loader: the empty page that was there before is loaded at some time too.
+        while loader not in page.loaded:
+            self._next()
         return page
 
     def call(self, method: str, page: Page | None = None, **params: Any) -> dict[str, Any]:
@@ -82,10 +86,6 @@ class Browser:
                 if "error" in told:
                     raise RuntimeError(f"{method}: {told['error']['message']}")
                 return dict(told["result"])
-
-    def _until(self, method: str, page: Page) -> None:
-        while (told := self._next()).get("method") != method or told["sessionId"] != page.session:
-            pass
 
     def _next(self) -> dict[str, Any]:
         deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -134,6 +134,8 @@ def chromium(folder: Path) -> Iterator[Browser]:
 
 def _note(page: Page, method: str | None, params: dict[str, Any]) -> None:
     match method:
+        case "Page.lifecycleEvent" if params["name"] == "load":
+            page.loaded.add(params["loaderId"])
         case "Network.requestWillBeSent":
             page.requested.append(params["request"]["url"])
         case "Runtime.exceptionThrown":
