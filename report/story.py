@@ -64,6 +64,6 @@ def told_by(events: Iterable[AnyEvent], story: Story) -> Iterator[AnyEvent]:
                 why = event.why or event.signal
                 story.marks.append(Mark(event.at, "stop", story.last_step, f"told to stop: {why}"))
             case Resumed():
-                text = f"attempt {event.attempt} goes on from step {event.step}"
+                text = f"attempt {event.attempt} goes on from step {event.step:,}"
                 story.marks.append(Mark(event.at, "restart", event.step, text))
         yield event
