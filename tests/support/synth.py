@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,12 @@ class NotSynthesized(Exception):
     """`python app.py` failed; the message is what it printed."""
 
 
-def synth(into: Path, **settings: Any) -> Path:
+def synth(into: Path, *, program: Sequence[str] = ("app.py",), **settings: Any) -> Path:
     """Both stacks with these settings over those of cdk.json."""
     context = json.loads((REPOSITORY / "cdk.json").read_text())["context"]
     context = {**context, **_AS_THE_CLI, "belay": {**context["belay"], **settings}}
     done = subprocess.run(
-        [sys.executable, "app.py"],
+        [sys.executable, *program],
         cwd=REPOSITORY,
         env={**os.environ, "CDK_OUTDIR": str(into), "CDK_CONTEXT_JSON": json.dumps(context)},
         capture_output=True,
