@@ -106,7 +106,7 @@ def test_only_what_this_thread_saves_into_the_folder_is_held_back(tmp_path: Path
     assert files.keys() == {"mine.pt", "mine.json"}
     for name, write in files.items():
         write(tmp_path / name)
-    assert torch.load(tmp_path / "mine.pt") == 1
+    assert torch.load(tmp_path / "mine.pt", weights_only=True) == 1
     assert (tmp_path / "mine.json").read_text() == "[1]"
 
 
