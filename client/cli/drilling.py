@@ -9,23 +9,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from client import jobfile
 from client.cli import voice
 from client.cli.cloud import Cloud, connect
 from client.cli.jobs import refused
-from client.cli.outcome import Exit, Refused
+from client.cli.outcome import Exit, Refused, of_verdict
+from client.cli.runs import has_ended
 from client.reading import Run
 from client.show import certificate_panel
-from contract import stop_reasons
+from contract import stop_reasons, tags
 from contract.events import Saved
-from contract.verdict import Durability
 
 _LOOK_EVERY_SECONDS = 1.0
 # Only a local cloud has them: nobody can make AWS itself fail from outside.
 _OF_A_LOCAL_CLOUD: dict[str, dict[str, Any]] = {
     "crash": {"kind": "KillTraining", "at_step": 0, "on": ["saved"]},
     "export": {"kind": "ExportFails", "times": 1},
-    "capacity": {"kind": "NoCapacity", "times": 1},
+    # Until it is taken back: no instance comes for the first attempt.
+    "capacity": {"kind": "NoCapacity"},
 }
 FAULTS = ("abort", "spot", *_OF_A_LOCAL_CLOUD)
 
@@ -37,31 +40,62 @@ def drill(file: Path, *, fault: str, deployment_name: str) -> Exit:
     if faults := read.faults():
         return refused(file, faults)
     cloud = connect(deployment_name)
+    concerns = {tags.JOB: read.job().name}
     if fault in _OF_A_LOCAL_CLOUD:
-        _hand_in(_OF_A_LOCAL_CLOUD[fault])
+        _ask_local_cloud("POST", {**_OF_A_LOCAL_CLOUD[fault], "where": concerns})
     started = cloud.clients("stepfunctions").start_execution(
         stateMachineArn=cloud.deployment.train_machine_arn, input=json.dumps(read.raw)
     )
     run = cloud.run(started["executionArn"])
     out = voice.console()
-    out.print(f"Run [bold]{run.prefix.run}[/]: waiting for its first checkpoint")
-    if fault in ("abort", "spot"):
-        _until(run, lambda: bool(_saved(run)), "a checkpoint is saved")
-        (_abort if fault == "abort" else _interrupt)(cloud, run)
-        out.print(f"Fault: {fault}, after step {max(_saved(run))} was saved")
-    _until(run, lambda: run.certificate() is not None, "its certificate is there")
-    return _judge(run)
+    out.print(f"Run [bold]{run.prefix.run}[/] has started. To see it: belay watch {run.prefix.run}")
+    try:
+        with out.status("waiting for its fault, then for its certificate ..."):
+            _let_it_happen(cloud, run, fault, out)
+            _until(run, lambda: run.certificate() is not None, "its certificate is there")
+        if concerns in [one["where"] for one in _waiting(fault)]:
+            raise Refused(f"the run ended before {fault} could happen to it; a longer job would show more")
+    finally:
+        if fault in _OF_A_LOCAL_CLOUD:
+            _ask_local_cloud("DELETE", concerns)
+    return _judge(run, out)
 
 
-def _judge(run: Run) -> Exit:
+def _let_it_happen(cloud: Cloud, run: Run, fault: str, out: Console) -> None:
+    match fault:
+        case "abort" | "spot":
+            _until(run, lambda: bool(_saved(run)), "a checkpoint is saved")
+            (_abort if fault == "abort" else _interrupt)(cloud, run)
+            out.print(f"Fault: {fault}, after step {max(_saved(run))} was saved")
+        case "capacity":
+            _until(run, lambda: _has_judged(run), "an attempt is given up")
+            _ask_local_cloud("DELETE", {tags.JOB: run.prefix.job})
+            out.print("Fault: capacity, no instance came for the first attempt; for the next one there is one")
+        case "crash":
+            out.print("Fault: crash, as soon as a checkpoint is saved")
+        case "export":
+            out.print("Fault: export, the first one fails")
+
+
+def _has_judged(run: Run) -> bool:
+    return any(entered.state == "How did it end?" for entered in run.look().entered)
+
+
+def _waiting(fault: str) -> list[dict[str, Any]]:
+    return _ask_local_cloud("GET") if fault in _OF_A_LOCAL_CLOUD else []
+
+
+def _judge(run: Run, out: Console) -> Exit:
     certificate = run.certificate()
     assert certificate is not None
-    out = voice.console()
     out.print(certificate_panel(certificate))
     saved, proven = max(_saved(run), default=None), certificate.verdict.last_verified_step
-    if certificate.verdict.durability is not Durability.VERIFIED or proven != saved:
+    if of_verdict(certificate.verdict) is Exit.NOT_SAFE or proven != saved:
         out.print(f"[red]✗[/] step {saved} was saved, and step {proven} is proven")
         return Exit.NOT_SAFE
+    if saved is None:
+        out.print("[green]✓[/] nothing was saved before it ended, so there was nothing to lose")
+        return Exit.OK
     out.print(f"[green]✓[/] nothing that was saved is lost: step {proven} is proven in S3")
     return Exit.OK
 
@@ -73,7 +107,7 @@ def _saved(run: Run) -> list[int]:
 def _until(run: Run, holds: Callable[[], bool], what: str) -> None:
     while not holds():
         described = run.describe()
-        if described["status"] != "RUNNING" and run.plan() is None:
+        if described["status"] != "RUNNING" and has_ended(run) and not holds():
             exit = Exit.JOB_REFUSED if described.get("error") == "JobRefused" else Exit.FAILED
             raise Refused(f"it ended before {what}: {described.get('error')}: {described.get('cause')}", exit)
         time.sleep(_LOOK_EVERY_SECONDS)
@@ -92,14 +126,16 @@ def _interrupt(cloud: Cloud, run: Run) -> None:
     cloud.clients("ecs").stop_task(cluster=own[0]["clusterArn"], task=own[0]["taskArn"], reason=reason)
 
 
-def _hand_in(fault: dict[str, Any]) -> None:
+def _ask_local_cloud(method: str, document: Any = None) -> Any:
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-    request = urllib.request.Request(
-        f"{endpoint}/_belay/faults", json.dumps(fault).encode(), {"Content-Type": "application/json"}
-    )
     if not endpoint.startswith(("http://127.0.0.1", "http://localhost")):
         raise Refused("this fault can only be made on a local cloud (make cloud); on AWS use --fault abort or spot")
+    body = None if document is None else json.dumps(document).encode()
+    request = urllib.request.Request(
+        f"{endpoint}/_belay/faults", body, {"Content-Type": "application/json"}, method=method
+    )
     try:
-        urllib.request.urlopen(request, timeout=10).close()  # nosec B310 # an address of our own cloud
+        with urllib.request.urlopen(request, timeout=10) as answer:  # nosec B310 # an address of our own cloud
+            return json.load(answer)
     except urllib.error.URLError as error:
         raise Refused(f"the local cloud at {endpoint} did not take the fault: {error}") from None

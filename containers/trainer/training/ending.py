@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from contract.stop_reasons import END_NOW_TAG
 
 _ADDRESS = "ECS_CONTAINER_METADATA_URI_V4"
-_PATIENCE_SECONDS = 1.0
+# The agent asks AWS twice for one answer.
+_PATIENCE_SECONDS = 3.0
 
 
 def wanted_at_once(environ: Mapping[str, str]) -> bool:

@@ -1,0 +1,143 @@
+"""A drill makes one thing go wrong for one run, takes it back, and judges what is left."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.cli import drilling
+from client.cli.outcome import Exit, Refused
+from client.history import Entered
+from client.progress import Look
+from contract.certificate import Certificate, FileSystemEnd
+from contract.paths import RunPrefix
+from contract.verdict import Durability, Training, Verdict
+from tests.client.cli.fake import Aws
+from tests.client.looks import RUN, START, at, saved
+
+FILE = Path(__file__).parents[3] / "examples" / "digits.json"
+OF_THIS_JOB = {"belay:job": "digits"}
+
+
+def ended(durability: Durability, step: int | None) -> Certificate:
+    verdict = Verdict(
+        training=Training.COMPLETED, durability=durability, reason="r", last_verified_step=step, where="s3://b/"
+    )
+    return Certificate(
+        run=RUN,
+        job="digits",
+        execution_arn="arn",
+        started_at=START,
+        certified_at=at(9),
+        verdict=verdict,
+        sentence=verdict.sentence,
+        checkpoints=[],
+        file_system=FileSystemEnd(id="fs-1", fate="deleted"),
+    )
+
+
+class Drilled:
+    """A run whose looks come as they are listed, the last one for ever; its certificate is there from then on."""
+
+    execution_arn, prefix, started_at = "arn", RunPrefix("digits", RUN), START
+
+    def __init__(self, certificate: Certificate, *looks: Look) -> None:
+        self._certificate, self._looks = certificate, list(looks)
+
+    def look(self) -> Look:
+        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+
+    def certificate(self) -> Certificate | None:
+        return self._certificate if len(self._looks) == 1 else None
+
+    def plan(self) -> str:
+        return "a plan"
+
+    def describe(self) -> dict[str, Any]:
+        return {"status": "RUNNING" if self.certificate() is None else "SUCCEEDED"}
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """What the local cloud was asked; a fault that came in happens at once, unless it is kept."""
+    asked: list[tuple[str, Any]] = []
+
+    def ask(method: str, document: Any = None) -> Any:
+        asked.append((method, document))
+        return []
+
+    monkeypatch.setattr(drilling, "_ask_local_cloud", ask)
+    monkeypatch.setattr(drilling.time, "sleep", lambda _seconds: None)
+    return asked
+
+
+def drill(monkeypatch: pytest.MonkeyPatch, run: Drilled, fault: str) -> Exit:
+    aws = Aws()
+    monkeypatch.setattr(drilling, "connect", lambda _name: aws.cloud)
+    monkeypatch.setattr(type(aws.cloud), "run", lambda _cloud, _arn: run)
+    return drilling.drill(FILE, fault=fault, deployment_name="belay")
+
+
+def test_no_instance_comes_for_one_attempt_of_this_job_and_then_one_does(
+    monkeypatch: pytest.MonkeyPatch, faults: list[tuple[str, Any]]
+) -> None:
+    given_up = Look("RUNNING", entered=[Entered(at(5), "How did it end?")])
+    run = Drilled(
+        ended(Durability.VERIFIED, 40), Look("RUNNING"), given_up, Look("SUCCEEDED", events=[saved(40, seconds=1)])
+    )
+    assert drill(monkeypatch, run, "capacity") is Exit.OK
+    assert faults[:2] == [("POST", {"kind": "NoCapacity", "where": OF_THIS_JOB}), ("DELETE", OF_THIS_JOB)]
+
+
+def test_a_fault_that_did_not_happen_proves_nothing_and_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch, faults: list[tuple[str, Any]]
+) -> None:
+    monkeypatch.setattr(drilling, "_waiting", lambda _fault: [{"kind": "ExportFails", "where": OF_THIS_JOB}])
+    run = Drilled(ended(Durability.VERIFIED, 40), Look("SUCCEEDED", events=[saved(40, seconds=1)]))
+    with pytest.raises(Refused, match="ended before export could happen"):
+        drill(monkeypatch, run, "export")
+    assert faults[-1] == ("DELETE", OF_THIS_JOB)
+
+
+@pytest.mark.usefixtures("faults")
+def test_a_run_that_ends_without_a_checkpoint_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Drilled(ended(Durability.NOTHING_SAVED, None), Look("RUNNING"), Look("FAILED"))
+    with pytest.raises(Refused, match="ended before a checkpoint is saved"):
+        drill(monkeypatch, run, "abort")
+
+
+@pytest.mark.usefixtures("faults")
+@pytest.mark.parametrize(
+    ("durability", "proven", "exit"),
+    [
+        (Durability.VERIFIED, 40, Exit.OK),
+        (Durability.VERIFIED, 20, Exit.NOT_SAFE),
+        (Durability.KEPT, 40, Exit.NOT_SAFE),
+        (Durability.LOST, None, Exit.NOT_SAFE),
+    ],
+)
+def test_only_the_newest_save_proven_is_safe(
+    monkeypatch: pytest.MonkeyPatch, durability: Durability, proven: int | None, exit: Exit
+) -> None:
+    run = Drilled(ended(durability, proven), Look("FAILED", events=[saved(20, seconds=1), saved(40, seconds=2)]))
+    assert drill(monkeypatch, run, "crash") is exit
+
+
+def test_a_fault_of_a_local_cloud_is_refused_elsewhere_before_anything_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://states.us-east-1.amazonaws.com")
+    aws = Aws()
+    monkeypatch.setattr(drilling, "connect", lambda _name: aws.cloud)
+    with pytest.raises(Refused, match="only be made on a local cloud"):
+        drilling.drill(FILE, fault="crash", deployment_name="belay")
+    assert aws.started == []
+
+
+def test_the_faults_are_ones_that_the_local_cloud_knows() -> None:
+    from local_cloud.faults import Fault
+
+    for fault in drilling._OF_A_LOCAL_CLOUD.values():
+        made = Fault.from_json(json.loads(json.dumps({**fault, "where": OF_THIS_JOB})))
+        assert made.concerns(OF_THIS_JOB) and not made.concerns({"belay:job": "another"})
