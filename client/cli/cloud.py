@@ -1,7 +1,7 @@
 """The account that a command speaks to: whatever the ordinary AWS configuration says, a local cloud included."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -74,11 +74,15 @@ class Cloud:
                 return self._planned(plan)
         raise Refused(f"there is no run {name} here; 'belay ps' lists them", Exit.NOT_FOUND)
 
-    def _newest_of(self, job: str) -> Run:
-        # Ids begin with the time: the newest sorts last.
+    def runs_of(self, job: str) -> Iterator[Run]:
+        """The newest first: ids begin with the time."""
         for prefix in reversed(self._folders(job_prefix(job))):
             if plan := self._plan(f"{prefix}run.json"):
-                return self._planned(plan)
+                yield self._planned(plan)
+
+    def _newest_of(self, job: str) -> Run:
+        for run in self.runs_of(job):
+            return run
         raise Refused(f"there is no run and no job {job!r} here; 'belay ps' lists them", Exit.NOT_FOUND)
 
     def _folders(self, prefix: str) -> list[str]:

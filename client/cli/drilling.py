@@ -40,13 +40,16 @@ def drill(file: Path, *, fault: str, deployment_name: str) -> Exit:
     if faults := read.faults():
         return refused(file, faults)
     cloud = connect(deployment_name)
-    concerns = {tags.JOB: read.job().name}
     if fault in _OF_A_LOCAL_CLOUD:
-        _ask_local_cloud("POST", {**_OF_A_LOCAL_CLOUD[fault], "where": concerns})
+        _ask_local_cloud("GET")
     started = cloud.clients("stepfunctions").start_execution(
         stateMachineArn=cloud.deployment.train_machine_arn, input=json.dumps(read.raw)
     )
     run = cloud.run(started["executionArn"])
+    # Of this run alone: another of the same job may be at work. There is no task yet that it could be late for.
+    concerns = {tags.RUN: run.prefix.run}
+    if fault in _OF_A_LOCAL_CLOUD:
+        _ask_local_cloud("POST", {**_OF_A_LOCAL_CLOUD[fault], "where": concerns})
     out = voice.console()
     out.print(f"Run [bold]{run.prefix.run}[/] has started. To see it: belay watch {run.prefix.run}")
     try:
@@ -69,7 +72,7 @@ def _let_it_happen(cloud: Cloud, run: Run, fault: str, out: Console) -> None:
             out.print(f"Fault: {fault}, after step {max(_saved(run))} was saved")
         case "capacity":
             _until(run, lambda: _has_judged(run), "an attempt is given up")
-            _ask_local_cloud("DELETE", {tags.JOB: run.prefix.job})
+            _ask_local_cloud("DELETE", {tags.RUN: run.prefix.run})
             out.print("Fault: capacity, no instance came for the first attempt; for the next one there is one")
         case "crash":
             out.print("Fault: crash, as soon as a checkpoint is saved")

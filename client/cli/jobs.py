@@ -1,6 +1,7 @@
 """Before anything is spent: a job file is written, checked and planned."""
 
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from contract.prices import rates_of
 if TYPE_CHECKING:
     from client.cli.cloud import Cloud
 
+_LAST_FEW_RUNS = 5
 _TEMPLATE = Path(__file__).parent / "job.template.jsonc"
 
 
@@ -72,7 +74,7 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
         bounds_of(job, rates_of(job, prices), datetime.now(UTC))
     except JobRefused as at_these_prices:
         return refused(file, read.placed(at_these_prices.faults), as_json=as_json)
-    made = plan_of(job, prices, parameters=parameters, earlier=_last_run(connected, job.name))
+    made = plan_of(job, prices, parameters=parameters, earlier=_earlier(connected, job.name))
     if as_json:
         voice.answer(vars(made))
     else:
@@ -80,20 +82,23 @@ def plan(file: Path, *, parameters: float | None, deployment_name: str, as_json:
     return Exit.OK
 
 
-def _last_run(connected: "Cloud", job: str) -> Earlier | None:
-    try:
-        look = connected.run(job).look()
-    except Refused:
-        return None
-    steps = [event.step_seconds for event in look.events if isinstance(event, Step) and event.step_seconds]
-    entries = look.ledger.entries if look.ledger else []
-    # From when it was asked for: before that the pump may have rested, as max_loss allowed.
-    proofs = [one.verified_at - one.asked_at + PUMP_EVERY for one in entries if one.verified_at and one.asked_at]
-    return Earlier(
-        saves=[event for event in look.events if isinstance(event, Saved)],
-        step_seconds=median(steps) if steps else None,
-        proof_seconds=max(proofs).total_seconds() if proofs else None,
-    )
+def _earlier(connected: "Cloud", job: str) -> Earlier | None:
+    """The newest of the last few runs that saved anything."""
+    for run in islice(connected.runs_of(job), _LAST_FEW_RUNS):
+        look = run.look()
+        saves = [event for event in look.events if isinstance(event, Saved)]
+        if not saves:
+            continue
+        steps = [event.step_seconds for event in look.events if isinstance(event, Step) and event.step_seconds]
+        entries = look.ledger.entries if look.ledger else []
+        # From when it was asked for: before that the pump may have rested, as max_loss allowed.
+        proofs = [one.verified_at - one.asked_at + PUMP_EVERY for one in entries if one.verified_at and one.asked_at]
+        return Earlier(
+            saves,
+            step_seconds=median(steps) if steps else None,
+            proof_seconds=max(proofs).total_seconds() if proofs else None,
+        )
+    return None
 
 
 def _show(plan: Plan, file: Path) -> None:

@@ -161,16 +161,20 @@ def status(name: str, *, deployment_name: str, as_json: bool) -> Exit:
     if certificate:
         rows.append(("verdict", certificate.sentence))
     known = [(name, value) for name, value in rows if value is not None]
-    voice.console().print(voice.table("", ("", " "), known, left=("", " ")))
+    out = voice.console()
+    out.print(voice.table("", ("", " "), known, left=("", " ")))
+    id = run.prefix.run
+    out.print(f"Next: belay {'report' if certificate else 'watch'} {id}   belay events {id}", markup=False)
     return Exit.OK
 
 
 def _progress_rows(look: Look, estimate: Estimate) -> list[tuple[str, Any]]:
     progress = progress_of(look)
+    of_all = "" if progress.total_steps is None else f" of {progress.total_steps}"
     at_risk = "" if estimate.at_risk_usd is None else f", {voice.usd(estimate.at_risk_usd)}"
     left = None if estimate.seconds_left is None else f"{estimate.seconds_left / 60:,.0f} min"
     return [
-        ("step", None if progress.step is None else f"{progress.step} of {progress.total_steps}"),
+        ("step", None if progress.step is None else f"{progress.step}{of_all}"),
         ("time left", left),
         ("loss", None if progress.loss is None else f"{progress.loss:.4f}"),
         ("last saved step", progress.last_saved_step),

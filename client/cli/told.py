@@ -30,9 +30,8 @@ def events(name: str, *, deployment_name: str, as_json: bool) -> Exit:
     ]
     for event in look.events:
         document = json.loads(event.line())
-        what = sentence(event) or " ".join(
-            f"{key} {value}" for key, value in document.items() if key not in ("at", "run", "attempt", "kind")
-        )
+        rest = (f"{key} {value}" for key, value in document.items() if key not in ("at", "run", "attempt", "kind"))
+        what = sentence(event) or f"{event.kind.replace('_', ' ')}: {', '.join(rest)}"
         told.append({"actor": f"trainer {event.attempt}", "what": what, **document, "at": event.at})
     for entry in look.ledger.entries if look.ledger else ():
         if entry.verified_at and entry.proof:

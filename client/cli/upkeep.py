@@ -60,7 +60,8 @@ def sweep(*, dry_run: bool, deployment_name: str, as_json: bool) -> Exit:
     if rows:
         out.print(voice.table("", columns, rows, left=columns))
     would = "would be torn down" if dry_run else "are being torn down"
-    out.print(f"{len(found)} file systems, {len(orphans)} of them {would}: exported, proven, deleted")
+    count = "1 file system" if len(found) == 1 else f"{len(found)} file systems"
+    out.print(f"{count}, {len(orphans)} of them {would}: exported, proven, deleted")
     return Exit.FINDINGS if orphans else Exit.OK
 
 

@@ -22,8 +22,11 @@ def answer(document: Any) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str] = ()) -> Table:
-    """Numbers stand right; the columns in `left` are text."""
-    made = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    """Numbers stand right; the columns in `left` are text. Where no column has a name there is no head."""
+    heads = any(column.strip() for column in columns)
+    made = Table(
+        title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=heads
+    )
     for column in columns:
         made.add_column(column, justify="left" if column in left else "right", header_style="dim", overflow="fold")
     for row in rows:

@@ -17,7 +17,7 @@ from tests.client.cli.fake import Aws
 from tests.client.looks import RUN, START, at, saved
 
 FILE = Path(__file__).parents[3] / "examples" / "digits.json"
-OF_THIS_JOB = {"belay:job": "digits"}
+OF_THIS_RUN = {"belay:run": RUN}
 
 
 def ended(durability: Durability, step: int | None) -> Certificate:
@@ -68,7 +68,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         return []
 
     monkeypatch.setattr(drilling, "_ask_local_cloud", ask)
-    monkeypatch.setattr(drilling.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr("client.cli.drilling.time.sleep", lambda _seconds: None)
     return asked
 
 
@@ -79,7 +79,7 @@ def drill(monkeypatch: pytest.MonkeyPatch, run: Drilled, fault: str) -> Exit:
     return drilling.drill(FILE, fault=fault, deployment_name="belay")
 
 
-def test_no_instance_comes_for_one_attempt_of_this_job_and_then_one_does(
+def test_no_instance_comes_for_one_attempt_of_this_run_and_then_one_does(
     monkeypatch: pytest.MonkeyPatch, faults: list[tuple[str, Any]]
 ) -> None:
     given_up = Look("RUNNING", entered=[Entered(at(5), "How did it end?")])
@@ -87,17 +87,17 @@ def test_no_instance_comes_for_one_attempt_of_this_job_and_then_one_does(
         ended(Durability.VERIFIED, 40), Look("RUNNING"), given_up, Look("SUCCEEDED", events=[saved(40, seconds=1)])
     )
     assert drill(monkeypatch, run, "capacity") is Exit.OK
-    assert faults[:2] == [("POST", {"kind": "NoCapacity", "where": OF_THIS_JOB}), ("DELETE", OF_THIS_JOB)]
+    assert faults[1:3] == [("POST", {"kind": "NoCapacity", "where": OF_THIS_RUN}), ("DELETE", OF_THIS_RUN)]
 
 
 def test_a_fault_that_did_not_happen_proves_nothing_and_is_taken_back(
     monkeypatch: pytest.MonkeyPatch, faults: list[tuple[str, Any]]
 ) -> None:
-    monkeypatch.setattr(drilling, "_waiting", lambda _fault: [{"kind": "ExportFails", "where": OF_THIS_JOB}])
+    monkeypatch.setattr(drilling, "_waiting", lambda _fault: [{"kind": "ExportFails", "where": OF_THIS_RUN}])
     run = Drilled(ended(Durability.VERIFIED, 40), Look("SUCCEEDED", events=[saved(40, seconds=1)]))
     with pytest.raises(Refused, match="ended before export could happen"):
         drill(monkeypatch, run, "export")
-    assert faults[-1] == ("DELETE", OF_THIS_JOB)
+    assert faults[-1] == ("DELETE", OF_THIS_RUN)
 
 
 @pytest.mark.usefixtures("faults")
@@ -139,5 +139,5 @@ def test_the_faults_are_ones_that_the_local_cloud_knows() -> None:
     from local_cloud.faults import Fault
 
     for fault in drilling._OF_A_LOCAL_CLOUD.values():
-        made = Fault.from_json(json.loads(json.dumps({**fault, "where": OF_THIS_JOB})))
-        assert made.concerns(OF_THIS_JOB) and not made.concerns({"belay:job": "another"})
+        made = Fault.from_json(json.loads(json.dumps({**fault, "where": OF_THIS_RUN})))
+        assert made.concerns(OF_THIS_RUN) and not made.concerns({"belay:run": "another"})
