@@ -145,12 +145,15 @@ pristine: clean ## remove .venv and node_modules too
 
 # ---- setting up: a stamp is newer than what it was made from, or it is made again
 
-# pip is silent for minutes or far too chatty; one line for each package shows that it lives.
+# pip is silent for minutes or far too chatty; one line for each package shows that it lives. It would compile on one
+# core, and the packages' own tests too. Templates that are no Python do not compile, which pip does not tell either.
 define pip_install
 	@echo "Installing requirements/$(1).txt into .venv (the first time this takes minutes) ..."
-	@$(IN_VENV) pip install --disable-pip-version-check --progress-bar off \
+	@$(IN_VENV) pip install --disable-pip-version-check --progress-bar off --no-compile \
 		--requirement requirements/$(1).txt --constraint requirements/constraints.txt \
 		| awk '/^Collecting / { sub(/[^A-Za-z0-9._-].*/, "", $$2); print "  " $$2; fflush() } /^Installing / { print "  unpacking ..."; fflush() }'
+	@echo "  compiling ..."
+	@$(IN_VENV) compileall -qq -j 0 -x '/tests/' .venv/lib || true
 endef
 LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
 	containers/trainer/requirements.txt
