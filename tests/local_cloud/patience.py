@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 
 
 def eventually(ask: Callable[[], Any], *, seconds: float = PATIENCE_SECONDS) -> Any:

@@ -36,12 +36,12 @@ class Task:
     output: str = ""
 
     def wait(self) -> int:
-        self.output, _ = self.process.communicate(timeout=120)
+        self.output, _ = self.process.communicate(timeout=300)
         return self.process.returncode
 
     def until(self, kind: str, **fields: Any) -> AnyEvent:
         """The first event of this kind, which may take a while."""
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
             for event in self.events:
                 if event.kind == kind and all(getattr(event, name) == value for name, value in fields.items()):

@@ -91,9 +91,9 @@ def test_the_newest_that_is_exported_is_told_once_and_takes_the_place_of_those_b
         watched.saved(step, tmp_path / f"checkpoint-{step}")
     watched.removed(5)
     mark(5, 10)
-    assert first.wait(30)
+    assert first.wait(60)
     mark(5, 10, 15)
-    assert second.wait(30)
+    assert second.wait(60)
     watched.close()
     assert told == [10, 15]
 

@@ -226,7 +226,7 @@ def test_stuck_in_a_step_when_it_is_told_to_stop_it_leaves_before_it_would_be_ki
         trainer.train()
         os._exit(0)
     _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 143 and time.monotonic() - began < 30
+    assert os.waitstatus_to_exitcode(status) == 143 and time.monotonic() - began < 55
     (stopped,) = [event for event in events(root) if isinstance(event, Stopped)]
     assert (stopped.step, stopped.saved_step, stopped.lost_steps) == (3, 2, 1)
     assert stopped.seconds_left is not None and stopped.seconds_left > 0

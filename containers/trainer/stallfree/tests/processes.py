@@ -28,7 +28,7 @@ class Hung(AssertionError):
     """Some processes wait for each other and will never end."""
 
 
-def in_processes(count: int, folder: Path, work: Callable[[int], Any], *, limit_seconds: float = 60) -> list[Ended]:
+def in_processes(count: int, folder: Path, work: Callable[[int], Any], *, limit_seconds: float = 180) -> list[Ended]:
     """Run the work once in each of so many processes, with its number. An exception is exit code 1, and printed."""
     port = _free_port()
     answers = [folder / f"answer-{number}" for number in range(count)]
