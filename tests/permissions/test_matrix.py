@@ -49,10 +49,7 @@ NEVER_CALLED_HERE = {
         "ecs:StartTelemetrySession",
         "ecs:Submit*",
     },
-    "a run that is stopped, and a file system that is kept: judged as soon as an end-to-end test makes such a call": {
-        "ecs:ListContainerInstances",
-        "ecs:StopTask",
-        "sns:Publish",
+    "a Train that is stopped within its teardown: judged as soon as an end-to-end test makes such a call": {
         "states:StopExecution",
     },
 }
