@@ -1,33 +1,45 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.workflow.jobs import digits
-from tests.workflow.runs import Deployed
+from tests.workflow.runs import Deployed, Run
 
 
-def test_checkpoints_are_in_s3_verified_and_the_file_system_is_gone(deployed: Deployed) -> None:
-    run = deployed.start(digits("success")).finish()
+@pytest.fixture(scope="module")
+def succeeded(uploaded: Deployed) -> Run:
+    """Nothing went wrong in it; only to be looked at."""
+    return uploaded.start(digits("success")).finish()
 
-    assert run.status == "SUCCEEDED", run.story()
-    verdict = json.loads(run.described["output"])
+
+def test_checkpoints_are_in_s3_verified_and_the_file_system_is_gone(deployed: Deployed, succeeded: Run) -> None:
+    assert succeeded.status == "SUCCEEDED", succeeded.story()
+    verdict = json.loads(succeeded.described["output"])
     assert (verdict["training"], verdict["durability"]) == ("Completed", "Verified")
-    assert run.certificate.verdict.last_verified_step == 40
-    assert run.verified_steps[-1] == 40
-    assert run.file_systems == []
-    assert run.living_tasks == []
+    assert succeeded.certificate.verdict.last_verified_step == 40
+    assert succeeded.verified_steps[-1] == 40
+    assert succeeded.file_systems == []
+    assert succeeded.living_tasks == []
 
 
-def test_an_exported_checkpoint_is_an_ordinary_one(deployed: Deployed, tmp_path: Path) -> None:
+def test_an_exported_checkpoint_is_an_ordinary_one(deployed: Deployed, succeeded: Run, tmp_path: Path) -> None:
     from transformers import AutoModelForImageClassification
 
-    run = deployed.start(digits("ordinary")).finish()
-    prefix = f"{run.prefix}checkpoints/checkpoint-40/"
+    prefix = f"{succeeded.prefix}checkpoints/checkpoint-40/"
     for key in deployed.keys(prefix):
         if not key.endswith("/"):
             (tmp_path / key.removeprefix(prefix)).write_bytes(deployed.object(key))
 
     model = AutoModelForImageClassification.from_pretrained(tmp_path)
     assert model.config.num_labels == 10
+
+
+def test_events_tell_the_whole_story_in_order(deployed: Deployed, succeeded: Run) -> None:
+    kinds = [event["kind"] for event in succeeded.events]
+    assert kinds.index("started") < kinds.index("saved") < kinds.index("finished")
+    assert {"mounted", "step", "exported", "verified"} <= set(kinds)
+    assert all(event["run"] == succeeded.run for event in succeeded.events)
 
 
 def test_checkpoints_are_verified_while_training_still_runs(deployed: Deployed) -> None:
@@ -39,11 +51,3 @@ def test_checkpoints_are_verified_while_training_still_runs(deployed: Deployed) 
     assert all(entry.asked_at for entry in run.ledger.entries if entry.verified_at)
     deployed.states.stop_execution(executionArn=run.arn)
     run.until_certified()
-
-
-def test_events_tell_the_whole_story_in_order(deployed: Deployed) -> None:
-    run = deployed.start(digits("story")).finish()
-    kinds = [event["kind"] for event in run.events]
-    assert kinds.index("started") < kinds.index("saved") < kinds.index("finished")
-    assert {"mounted", "step", "exported", "verified"} <= set(kinds)
-    assert all(event["run"] == run.run for event in run.events)
