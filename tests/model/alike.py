@@ -4,7 +4,6 @@ Each is a claim about the flows and the Lambdas: that none of them decides by wh
 whatever may happen in a state may happen in the one that stands for it, and comes to the same.
 """
 
-import hashlib
 from functools import cache
 from typing import Any
 
@@ -13,10 +12,10 @@ from contract.certificate import Certificate
 from contract.ledger import Ledger, LedgerEntry
 from contract.verdict import Durability, Training
 from lambdas.sense import judging
-from tests.model import s3
-from tests.model.fsx import ENDED, NOBODY, let_go
+from tests.model import s3, tokens
+from tests.model.fsx import ENDED, NOBODY
 from tests.model.interpreter import Done, Frame, awaited
-from tests.model.net import SLOTS, System, Teardown, teardown_arn
+from tests.model.net import System, Teardown
 from tests.model.values import Frozen, compact, freeze
 from tests.model.world import End, Export, FileSystem, World
 from tests.model.world import Training as TrainingTask
@@ -35,7 +34,7 @@ def canonical(system: System) -> System:
     train = None if system.train is None else of_frame(system.train)
     world = system.world
     for one in system.teardowns:
-        world = _let_go(world, one)
+        world = tokens.forgotten(world, one)
     world = of_world(world)._replace(trainings=_trainings(system))
     if not _is_linking(system):
         world = world._replace(file_systems=tuple(one._replace(links=()) for one in world.file_systems))
@@ -48,32 +47,31 @@ def canonical(system: System) -> System:
 
 # ---- once Train has ended
 
-# Who completed was heard, so nobody corrects it to a training that never started.
-_SOMEHOW = Frozen({"outcome": Training.CRASHED, "reason": ".", "source": "execution"})
+# That training completed is held against what is true where it is first said (`numbered.py`), and nobody says it anew
+# but for having heard it from the trainer. From there on how training ended is one word of the certificate, which
+# nobody decides by.
+_SOMEHOW = Frozen({"outcome": Training.CRASHED, "reason": ".", "source": "task"})
 _CRASHED = End("FAILED", f"Training{Training.CRASHED}.Somehow", ".")
-_NEVER_STARTED = f"Training{Training.NEVER_STARTED}.Somehow"
 
 
+@cache
 def _judged_already(one: Teardown) -> Teardown:
-    """That training completed is true (`numbered.py` asks), and from here on it changes but the certificate's word."""
     frame = one.frame
     variables, asked = (_somehow(told) for told in (frame.variables, frame.input))
     return one._replace(frame=frame._replace(variables=variables, input=asked))
 
 
 def _somehow(told: Any) -> Any:
-    ended = told.get("ended") if isinstance(told, Frozen) else None
-    return told | {"ended": _SOMEHOW} if ended and ended["outcome"] == Training.COMPLETED else told
+    return told | {"ended": _SOMEHOW} if isinstance(told, Frozen) and told.get("ended") else told
 
 
 @cache
 def _settled(world: World) -> World:
-    """The same for the log: unless Train ended as one whose training never started, which it could correct."""
+    """The same for the log. That it says anything still matters: of who was silent, nothing need be exported."""
     assert world.train is not None
-    if world.train.error == _NEVER_STARTED:
-        return world
     log = tuple(line for line in world.log if line not in (s3.finished(), s3.failed()))
-    return world._replace(train=_CRASHED, log=log, finished=False)
+    has_succeeded = world.train.status == "SUCCEEDED"
+    return world._replace(train=world.train if has_succeeded else _CRASHED, log=log, finished=has_succeeded)
 
 
 # ---- executions
@@ -158,56 +156,6 @@ def _judged(error: str, cause: str) -> tuple[Any, ...]:
     return _outcome(ending.outcome), ending.source, freeze(judging.decide_retry(ending.outcome, {}, {})[1])
 
 
-def _let_go(world: World, one: Teardown) -> World:
-    """Of its exports a teardown asks for the last one, as long as it stands there."""
-    told, state = one.frame.variables, one.frame.state
-    asked = {"Export: how far?": told.get("task_id"), "Export to S3": f"task-{_token(one.slot, told.get('proofs', 0))}"}
-    kept = [other for other in world.exports if other.by != one.slot or other.id == asked.get(state)]
-    if len(kept) == len(world.exports):
-        return world
-    mine = world._replace(exports=tuple(other for other in world.exports if other not in kept))
-    return world._replace(exports=(*kept, *let_go(mine, one.slot).exports))
-
-
-# ---- two teardowns are equals
-
-
-def moved(one: Teardown, slot: str) -> Teardown:
-    """The same teardown under another name: its export's token follows from that."""
-    if one.slot == slot:
-        return one
-    told = one.frame.variables
-    if "task_id" in told:
-        told = told | {"task_id": f"task-{_renamed(told['task_id'].removeprefix('task-'), slot)}"}
-    return one._replace(slot=slot, frame=one.frame._replace(variables=told))
-
-
-def mirrored(world: World) -> World:
-    """The same for each other."""
-    other = dict(zip(SLOTS, reversed(SLOTS), strict=True))
-    return world._replace(exports=tuple(sorted(_asked_by(one, other.get(one.by)) for one in world.exports)))
-
-
-def _asked_by(one: Export, slot: str | None) -> Export:
-    if slot is None:
-        return one
-    token = _renamed(one.token, slot)
-    return one._replace(by=slot, token=token, id=f"task-{token}")
-
-
-@cache
-def _renamed(token: str, slot: str) -> str:
-    number = next(n for of in SLOTS for n in range(_MOST_PROOFS) if _token(of, n) == token)
-    return _token(slot, number)
-
-
-_MOST_PROOFS = 10
-
-
-def _token(slot: str, proofs: int) -> str:
-    return hashlib.sha256(f"{teardown_arn(slot)}{proofs}".encode()).hexdigest()[:32]
-
-
 # ---- the world
 
 
@@ -252,6 +200,9 @@ def _export(one: Export, world: World, log: tuple[str, ...]) -> Export:
     source = world.file_system(one.file_system)
     carries = one.lifecycle not in ENDED and source is not None and source.lifecycle != "FAILED"
     one = one._replace(id="earlier", token="earlier") if one.by == NOBODY else one
+    if all(s3.is_whole(world.s3, step) for step in range(1, one.saved + 1)):
+        # It brings no checkpoint that is not there.
+        one = one._replace(saved=0)
     return one._replace(events=_news(one.events, log)) if carries else one._replace(events=(), saved=0)
 
 
@@ -301,13 +252,10 @@ def _certificate(body: bytes, log: tuple[str, ...]) -> bytes:
 
 @cache
 def _certificate_of_what_is_over(body: bytes, log: tuple[str, ...]) -> bytes:
-    """It was held against what is true when it was written. Asked is whether training began, and whether it is kept."""
+    """It was held against what is true when it was written. Asked is whether the file system is kept."""
     told = Certificate.model_validate_json(_certificate(body, log))
-    never_started, kept = told.verdict.training is Training.NEVER_STARTED, told.verdict.durability is Durability.KEPT
-    changes = {
-        "training": Training.NEVER_STARTED if never_started else Training.CRASHED,
-        "durability": Durability.KEPT if kept else Durability.LOST,
-    }
+    is_kept = told.verdict.durability is Durability.KEPT
+    changes = {"training": Training.CRASHED, "durability": Durability.KEPT if is_kept else Durability.LOST}
     verdict = told.verdict.model_copy(update=changes)
     return told.model_copy(update={"verdict": verdict}).model_dump_json(indent=1).encode()
 

@@ -41,21 +41,26 @@ Standing = Frame | Done | Fault
 
 
 class Move(NamedTuple):
-    """One thing that may happen; `cost` counts the faults in it."""
+    """One thing that may happen; `cost` counts the faults in it.
+
+    `maybe`: which of these it is depends on how often something happened, and that is not counted.
+    """
 
     label: str
     cost: int
     to: Any
     world: Any
+    maybe: bool = False
 
 
 class Answer(NamedTuple):
-    """What the outside says to a call, and how the world is afterwards. `time`: it costs time to hear it."""
+    """What the outside says to a call, and how the world is afterwards."""
 
     label: str
     cost: int
     world: Any
     result: Any
+    maybe: bool = False
 
 
 class Call(NamedTuple):
@@ -128,7 +133,8 @@ def _onward(block: Block, move: Move, context: Context, *, left: int) -> Iterato
         if after.to == move.to:
             # Asked again: nothing has changed.
             continue
-        both = Move(f"{move.label}\n{after.label}", move.cost + after.cost, after.to, after.world)
+        label, maybe = f"{move.label}\n{after.label}", move.maybe or after.maybe
+        both = Move(label, move.cost + after.cost, after.to, after.world, maybe)
         yield from _onward(block, both, context, left=left - 1)
 
 
@@ -141,6 +147,8 @@ def _is_silent(block: Block, standing: Standing, context: Context) -> bool:
         return not context.around.exact
     if state.kind == "Parallel":
         return bool(standing.inner) and all(isinstance(one, Done) for one in standing.inner)
+    if state.kind == "Map":
+        return bool(standing.inner) and standing.inner[0] == len(_items(state, standing, context))
     if state.resource == TELLS_A_PERSON:
         return not context.around.exact
     return state.kind in SILENT
@@ -182,7 +190,7 @@ def _choice(block: Block, state: State, frame: Frame, context: Context, world: A
 
 
 def _wait(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:
-    counters = _counters(frame)
+    counters = [name for name in _counters(frame) if name != TRIES]
     if not context.around.exact:
         frame = frame._replace(variables=frame.variables | dict.fromkeys(counters, 0))
     after = _leave(block, state, frame, context, frame.input)
@@ -195,10 +203,12 @@ def _wait(block: Block, state: State, frame: Frame, context: Context, world: Any
 
 
 def _counters(frame: Frame) -> list[str]:
-    return [name for name in frame.variables if name.endswith("polls")]
+    return [name for name in frame.variables if name == TRIES or name.endswith("polls")]
 
 
-# So many polls that every limit is over.
+# What counts a flow's own attempts, and not time.
+TRIES = "proofs"
+# So many that every limit is over.
 ENDLESS = 10**9
 
 
@@ -225,15 +235,33 @@ def _task(block: Block, state: State, frame: Frame, context: Context, world: Any
     declared = tuple(name for name in named if not name.startswith("States."))
     call = Call(state.name, state.resource, state.arguments(scope), context.name, declared, state.timeout is not None)
     for answer in context.around.answers(call, world):
-        yield from _answered(block, state, frame, context, answer)
+        for standing, heard in [(frame, answer)] if context.around.exact else _uncounted(state, frame, answer):
+            yield from _answered(block, state, standing, context, heard)
+
+
+def _uncounted(state: State, frame: Frame, answer: Answer) -> Iterator[tuple[Frame, Answer]]:
+    """Whether a limit is reached is decided when it is looked at: by the state that counts.
+
+    Time is over only if something is slow, and that is a fault. How often it was tried before nobody knows: either may
+    be. What is refused to the end is so each time, until there is a limit.
+    """
     counters = _counters(frame)
-    if counters and not context.around.exact:
-        # Whether the limit is reached is decided when it is looked at.
-        late = frame._replace(variables=frame.variables | dict.fromkeys(counters, ENDLESS))
-        for answer in context.around.answers(call, world):
-            late_answer = answer._replace(label="at the limit", cost=1)
-            if not answer.label:
-                yield from _answered(block, state, late, context, late_answer)
+    if isinstance(answer.result, Fault):
+        yield frame, answer
+        if counters and answer.result.lasts and not answer.cost:
+            yield _at_the_limit(frame, counters), answer._replace(label=f"{answer.label}, each time")
+        return
+    counted = [name for name in counters if name in state.assign]
+    if answer.label or not counted:
+        yield frame, answer
+        return
+    is_time = TRIES not in counted
+    yield frame, answer._replace(maybe=not is_time)
+    yield _at_the_limit(frame, counted), answer._replace(label="at the limit", cost=int(is_time), maybe=not is_time)
+
+
+def _at_the_limit(frame: Frame, counters: list[str]) -> Frame:
+    return frame._replace(variables=frame.variables | dict.fromkeys(counters, ENDLESS))
 
 
 def _await(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:
@@ -265,7 +293,7 @@ def _answered(block: Block, state: State, frame: Frame, context: Context, answer
             fault = Fault(QUERY_FAILED, str(error), lasts=True)
             yield from _failed(block, state, frame, context, answer.world, fault, label, answer.cost)
         else:
-            yield Move(label, answer.cost, after, answer.world)
+            yield Move(label, answer.cost, after, answer.world, answer.maybe)
 
 
 class Waiting(NamedTuple):
@@ -276,10 +304,7 @@ class Waiting(NamedTuple):
 
 def _map(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:
     """One item after the other. `inner` is: how many are done, where the present one stands, the outputs so far."""
-    assert state.items is not None
-    items = state.items(_scope(frame, context))
-    if not isinstance(items, tuple):
-        raise QueryError("the items of a Map are no array")
+    items = _items(state, frame, context)
     count, standing, outputs = frame.inner or (0, None, ())
     if count == len(items):
         yield Move(state.name, 0, _leave(block, state, frame, context, outputs, result=outputs), world)
@@ -293,7 +318,17 @@ def _map(block: Block, state: State, frame: Frame, context: Context, world: Any)
             done = (count + 1, None, (*outputs, move.to.output))
             yield Move(move.label, move.cost, frame._replace(inner=done), move.world)
         else:
-            yield Move(move.label, move.cost, frame._replace(inner=(count, move.to, outputs)), move.world)
+            # Who still stands at the beginning of an item has not begun it.
+            inner = frame.inner if move.to == standing else (count, move.to, outputs)
+            yield Move(move.label, move.cost, frame._replace(inner=inner), move.world)
+
+
+def _items(state: State, frame: Frame, context: Context) -> tuple[Any, ...]:
+    assert state.items is not None
+    items = state.items(_scope(frame, context))
+    if not isinstance(items, tuple):
+        raise QueryError("the items of a Map are no array")
+    return items
 
 
 def _parallel(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:

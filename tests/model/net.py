@@ -39,11 +39,15 @@ class System(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One thing that may happen to the system; `cost` counts the faults in it."""
+    """One thing that may happen to the system; `cost` counts the faults in it.
+
+    `maybe`: which of these it is depends on what the search does not know of the past.
+    """
 
     label: str
     cost: int
     to: System
+    maybe: bool = False
 
 
 class Net:
@@ -71,11 +75,11 @@ class Net:
         values = {"Execution": execution, "State": {"EnteredTime": began}}
         context = Context(freeze(values), "train", self.around)
         for move in steps(self.train.block, system.train, context, system.world):
-            yield Step(move.label, move.cost, self._after_train(system, move))
+            yield Step(move.label, move.cost, self._after_train(system, move), move.maybe)
 
     def teardown_steps(self, system: System, index: int) -> Iterator[Step]:
         for move in self.teardown_moves(system.teardowns[index], system.world):
-            yield Step(move.label, move.cost, self.after_teardown(system, index, move))
+            yield Step(move.label, move.cost, self.after_teardown(system, index, move), move.maybe)
 
     def teardown_moves(self, one: Teardown, world: World) -> Iterator[Move]:
         """What this teardown may do, whoever else there is."""
@@ -126,7 +130,7 @@ class Net:
 
     def start(self, system: System, order: Frozen, *, is_child: bool = False) -> System:
         """Another teardown, if there is room for it in the model."""
-        taken = {one.slot for one in system.teardowns}
+        taken = {one.slot for one in system.teardowns} | set(system.world.teardowns)
         slot = next((one for one in SLOTS if one not in taken), None)
         if slot is None:
             return system

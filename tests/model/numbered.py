@@ -2,16 +2,17 @@
 is worked out once, whoever else there is.
 """
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from tests.model import alike, anything, properties
+from tests.model import alike, anything, properties, tokens
 from tests.model.interpreter import Frame
 from tests.model.net import SLOTS, Net, Step, System, Teardown
 from tests.model.world import World
 
 NOBODY = -1
 Thing = TypeVar("Thing", bound=Hashable)
+Ask = Callable[..., Iterator[Step]]
 
 
 class Numbered(NamedTuple):
@@ -26,6 +27,12 @@ class Arrow(NamedTuple):
     label: str
     cost: int
     to: Numbered
+    maybe: bool
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        """Of two ways to the same state the one with fewer faults counts, and what may be otherwise is no better."""
+        return self.cost, not self.maybe
 
 
 class Table(Generic[Thing]):
@@ -52,46 +59,52 @@ class Steps:
         self._known: dict[Hashable, list[Arrow]] = {}
         self._places: dict[int, tuple[int, str]] = {}
         self._mirrors: dict[int, int] = {}
+        self._orders: dict[tuple[int, ...], tuple[tuple[int, ...], bool, bool]] = {}
 
-    def of(self, state: Numbered) -> Iterator[Arrow]:
+    def of(self, state: Numbered) -> Iterable[Arrow]:
         """Everything that may happen; of what leads to the same state, the way with the fewest faults."""
         found: dict[Numbered, Arrow] = {}
         for arrow in self._of(state):
-            if arrow.to != state and (arrow.to not in found or arrow.cost < found[arrow.to].cost):
+            known = found.get(arrow.to)
+            if known is None or arrow.order < known.order:
                 found[arrow.to] = arrow
-        yield from found.values()
+        found.pop(state, None)
+        return found.values()
 
     def _of(self, state: Numbered) -> Iterator[Arrow]:
+        """Teardowns, and what happens by itself, see each other only through the world."""
         train, running, world = state
         if train != NOBODY:
-            yield from map(self._arrow, anything.steps(self._net, self.system(state)))
-            return
-        # Teardowns, and what happens by itself, see each other only through the world.
+            for label, cost, to, maybe in self._once(anything.of_train, train, running, world):
+                yield Arrow(label, cost, self._ordered(*to), maybe)
         for one in running:
             others = tuple(other for other in running if other != one)
-            for label, cost, to in self._once(anything.of_executions, (one,), world):
-                yield Arrow(label, cost, self._ordered((*to.teardowns, *others), to.world))
-        for label, cost, to in self._once(anything.by_itself, (), world):
-            yield Arrow(label, cost, self._ordered(running, to.world))
-        yield from map(self._arrow, anything.starts(self._net, self.system(state)))
+            for label, cost, to, maybe in self._once(anything.of_teardown, train, (one,), world):
+                yield Arrow(label, cost, self._ordered(train, to.teardowns + others, to.world), maybe)
+        for label, cost, to, maybe in self._once(anything.by_itself, train, (), world):
+            yield Arrow(label, cost, self._ordered(train, running, to.world), maybe)
+        if train == NOBODY and len(running) < anything.MOST_TEARDOWNS:
+            for label, cost, to, maybe in self._once(anything.starts_beside, train, (), world, SLOTS[: len(running)]):
+                yield Arrow(label, cost, self._ordered(train, running + to.teardowns, to.world), maybe)
 
-    def _once(self, ask: Callable[[Net, System], Iterator[Step]], running: tuple[int, ...], world: int) -> list[Arrow]:
+    def _once(self, ask: Ask, train: int, running: tuple[int, ...], world: int, *more: Any) -> list[Arrow]:
         """As they are, not yet in order: that depends on who else runs."""
-        key = (ask, running, world)
-        if key not in self._known:
+        key = (ask, train, running, world, *more)
+        known = self._known.get(key)
+        if known is None:
             found: dict[Numbered, Arrow] = {}
-            for step in ask(self._net, self.system(Numbered(NOBODY, running, world))):
-                to = self._number(step.to)
-                if to not in found or step.cost < found[to].cost:
-                    found[to] = Arrow(step.label, step.cost, to)
-            self._known[key] = list(found.values())
-        return self._known[key]
+            for step in ask(self._net, self.system(Numbered(train, running, world)), *more):
+                arrow = Arrow(step.label, step.cost, self._number(step.to), step.maybe)
+                before = found.get(arrow.to)
+                if before is None or arrow.order < before.order:
+                    found[arrow.to] = arrow
+            known = self._known[key] = list(found.values())
+        return known
 
     # ---- from values to numbers and back
 
     def number(self, system: System) -> Numbered:
-        train, running, world = self._number(system)
-        return self._ordered(running, world)._replace(train=train)
+        return self._ordered(*self._number(system))
 
     def system(self, state: Numbered) -> System:
         train = None if state.train == NOBODY else self._trains.things[state.train]
@@ -104,22 +117,30 @@ class Steps:
         running = tuple(self._teardowns.number(one) for one in system.teardowns)
         return Numbered(train, running, self._worlds.number(system.world))
 
-    def _arrow(self, step: Step) -> Arrow:
-        return Arrow(step.label, step.cost, self.number(step.to))
-
     # ---- two teardowns are equals
 
-    def _ordered(self, running: tuple[int, ...], world: int) -> Numbered:
+    def _ordered(self, train: int, running: tuple[int, ...], world: int) -> Numbered:
         """Which of both is called the first does not matter, as long as one is."""
-        order = sorted(running, key=self._place)
-        slots = SLOTS[: len(order)]
-        if tuple(self._place(one)[1] for one in order) != slots:
-            order = [self._moved(one, slot) for one, slot in zip(order, slots, strict=True)]
+        if not running:
+            return Numbered(train, running, world)
+        order, is_mirrored, are_alike = self._orders.get(running) or self._order(running)
+        if is_mirrored:
             world = self._mirrored(world)
-        if len({self._place(one)[0] for one in order}) < len(order):
+        if are_alike:
             # They stand in the same place: only their exports may still differ.
             world = min(world, self._mirrored(world))
-        return Numbered(NOBODY, tuple(order), world)
+        return Numbered(train, order, world)
+
+    def _order(self, running: tuple[int, ...]) -> tuple[tuple[int, ...], bool, bool]:
+        """In which order, whether that changes their names, and whether they stand in the same place."""
+        order = sorted(running, key=self._place)
+        slots = SLOTS[: len(order)]
+        is_mirrored = tuple(self._place(one)[1] for one in order) != slots
+        if is_mirrored:
+            order = [self._moved(one, slot) for one, slot in zip(order, slots, strict=True)]
+        are_alike = len({self._place(one)[0] for one in order}) < len(order)
+        self._orders[running] = tuple(order), is_mirrored, are_alike
+        return self._orders[running]
 
     def _place(self, one: int) -> tuple[int, str]:
         """Where it stands, whatever it is called; and what it is called."""
@@ -128,18 +149,18 @@ class Steps:
         return self._places[one]
 
     def _moved(self, one: int, slot: str) -> int:
-        return self._teardowns.number(alike.moved(self._teardowns.things[one], slot))
+        return self._teardowns.number(tokens.moved(self._teardowns.things[one], slot))
 
     def _mirrored(self, world: int) -> int:
         if world not in self._mirrors:
-            self._mirrors[world] = self._worlds.number(alike.mirrored(self._worlds.things[world]))
+            self._mirrors[world] = self._worlds.number(tokens.mirrored(self._worlds.things[world]))
         return self._mirrors[world]
 
 
 def held_to_the_truth(system: System) -> System:
     """Promise 3, asked wherever something is said, not only at the end: what is true stays true."""
     world = system.world
-    lie = properties.lies_of_certificate(world) or properties.lies_of_ending(system)
+    lie = properties.lies_of_certificate(world) or properties.lies_of_ending(system) or properties.lies_to_come(world)
     if lie is None and world.train is not None:
         lie = properties.lies_of_train(world)
     return system._replace(world=world.breaks(lie)) if lie else system

@@ -77,6 +77,18 @@ def lies_of_certificate(world: World) -> str | None:
     return None
 
 
+def lies_to_come(world: World) -> str | None:
+    """Promise 3, for what is said once and never looked at again: nothing may be saved after it."""
+    told = certificate_of(world)
+    is_safe = told is not None and told.verdict.durability in (Durability.VERIFIED, Durability.NOTHING_SAVED)
+    is_said = is_safe or (world.train is not None and world.train.status == "SUCCEEDED")
+    for one in world.trainings if is_said else ():
+        mount = world.file_system(one.file_system)
+        if one.may_write and mount is not None and mount.lifecycle == "AVAILABLE":
+            return "all is said to be safe, but training may still save"
+    return None
+
+
 def too_dark(world: World) -> str | None:
     """Promise 3 the other way round: nothing is called lost or kept that is not."""
     told = certificate_of(world)

@@ -24,7 +24,9 @@ class Searched:
 
 
 class Search:
-    """Without `faults` nothing goes wrong but that Train may be stopped anywhere: that is soon done with."""
+    """Without `faults` nothing goes wrong but that Train may be stopped anywhere: that is soon done with. It may begin
+    anywhere, too.
+    """
 
     def __init__(
         self,
@@ -32,21 +34,26 @@ class Search:
         *,
         most_states: int,
         faults: bool = True,
+        begin: System | None = None,
         progress: Progress = lambda states, ahead: None,
     ) -> None:
         self._net = net
         self._most = most_states
         self._faults = faults
+        self._begin = begin or net.begin()
         self._progress = progress
         self._steps = Steps(net)
         self._numbers: dict[Numbered, int] = {}
         self.states: list[Numbered] = []
         self._before: list[tuple[int, str]] = []
         self._led_by: list[list[int]] = []
+        # What leads here or elsewhere; and into how many states that may be.
+        self._maybe_led_by: list[list[int]] = []
+        self._forks: dict[int, int] = {}
 
     def run(self) -> Searched:
         found = Searched()
-        self._add(self._steps.number(self._net.begin()), -1, "begin")
+        self._add(self._steps.number(self._begin), -1, "begin")
         ends: list[int] = []
         here = 0
         # The list of states is its own queue: what is found is added at its end.
@@ -67,6 +74,9 @@ class Search:
                     known = self._add(arrow.to, here, arrow.label)
                 if known is None:
                     found.complete = False
+                elif arrow.cost == 0 and arrow.maybe:
+                    self._maybe_led_by[known].append(here)
+                    self._forks[here] = self._forks.get(here, 0) + 1
                 elif arrow.cost == 0:
                     self._led_by[known].append(here)
             here += 1
@@ -83,13 +93,17 @@ class Search:
         self.states.append(state)
         self._before.append((before, label))
         self._led_by.append([])
+        self._maybe_led_by.append([])
         return number
 
     def _without_a_way_home(self, ends: list[int], found: Searched) -> None:
-        """Backwards from every clean end, along steps that need no fault."""
-        home, ahead = set(ends), list(ends)
+        """Backwards from every clean end, along steps that need no fault. Of a fork each way must lead there."""
+        home, ahead, left = set(ends), list(ends), dict(self._forks)
         while ahead:
-            for before in self._led_by[ahead.pop()]:
+            here = ahead.pop()
+            for before in self._maybe_led_by[here]:
+                left[before] -= 1
+            for before in (*self._led_by[here], *(one for one in self._maybe_led_by[here] if not left[one])):
                 if before not in home:
                     home.add(before)
                     ahead.append(before)
