@@ -55,6 +55,10 @@ chaos: .venv/.local node_modules/.ready ## every fault at every state, for real 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)
 	@PYTHONPATH=containers/trainer/stallfree:containers/trainer/stallfree/tests $(IN_VENV) benchmarks.crash $(OPTIONS)
 
+deepspeed: build/deepspeed/.ready ## ZeRO 2 and 3 by the real DeepSpeed: killed in a save, damaged, resumed (minutes)
+	@PYTHONPATH=build/deepspeed:containers/trainer/stallfree TORCH_EXTENSIONS_DIR=build/deepspeed/compiled \
+		$(IN_VENV) benchmarks.deepspeed $(OPTIONS)
+
 # ---- proofs that are too long for every run; the tests take a part of each
 
 .PHONY: explore mutate fidelity
@@ -175,6 +179,13 @@ LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt const
 .venv/.bench: requirements/bench.txt .venv/.local
 	@$(IN_VENV) pip install --disable-pip-version-check --quiet --no-deps --requirement requirements/bench.txt \
 		&& touch $@ || echo "Not installed: requirements/bench.txt. The peer in it will be left out."
+
+build/deepspeed/.ready: requirements/deepspeed.txt .venv/.local
+	@echo "Installing DeepSpeed into build/deepspeed ..."
+	@rm -rf build/deepspeed
+	@$(IN_VENV) pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation \
+		--target build/deepspeed --requirement requirements/deepspeed.txt
+	@touch $@
 
 node_modules/.ready: package.json package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' \
