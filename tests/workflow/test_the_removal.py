@@ -14,7 +14,8 @@ def test_destroy_leaves_the_bucket_and_what_is_in_it(tmp_path: Path) -> None:
         [bucket] = [one["Name"] for one in s3.list_buckets()["Buckets"] if one["Name"].startswith("belaydata-")]
         s3.put_object(Bucket=bucket, Key="jobs/digits/run/checkpoints/checkpoint-1/model.safetensors", Body=b"work")
 
-        cloud.destroy(REPOSITORY)
+        # What was synthesized for the deployment.
+        cloud.destroy(cloud.settings.state_dir / "cdk.out" / REPOSITORY.name)
 
         assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
         assert cloud.client("stepfunctions").list_state_machines()["stateMachines"] == []
