@@ -14,8 +14,8 @@ from contract.verdict import Durability, Training
 from lambdas.sense import judging
 from tests.model import s3, tokens
 from tests.model.fsx import ENDED, NOBODY
-from tests.model.interpreter import Done, Frame, awaited
 from tests.model.net import System, Teardown
+from tests.model.standing import Done, Frame, awaited
 from tests.model.values import Frozen, compact, freeze
 from tests.model.world import End, Export, FileSystem, World
 from tests.model.world import Training as TrainingTask

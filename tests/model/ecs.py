@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.model import s3
-from tests.model.interpreter import Answer, Fault, Waiting
+from tests.model.standing import Answer, Fault, Waiting
 from tests.model.values import Frozen, compact, freeze
 from tests.model.world import Training, World
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.model.interpreter import Answer, Call, Fault
+from tests.model.standing import Answer, Call, Fault
 from tests.model.world import World
 
 

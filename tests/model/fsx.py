@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from contract import tags
 from tests.model import s3
-from tests.model.interpreter import Answer, Fault
+from tests.model.standing import Answer, Fault
 from tests.model.values import Frozen, freeze
 from tests.model.world import Export, FileSystem, Link, World
 

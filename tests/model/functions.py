@@ -15,7 +15,7 @@ from lambdas.sense import clock, telemetry
 from tests.lambdas.world import Context
 from tests.model import s3
 from tests.model.clients import Client, Refused
-from tests.model.interpreter import Fault
+from tests.model.standing import Fault
 from tests.model.values import Frozen, compact, freeze, thaw
 from tests.model.world import World
 

@@ -5,94 +5,14 @@ outside answers is asked of `Surroundings`, and an answer may be a fault.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from tests.model.definition import INPUT, Block, Retrier, Rule, State, matches
 from tests.model.jsonata import QueryError
+from tests.model.standing import Answer, Call, Context, Done, Fault, Frame, Move, Standing, Waiting, awaited
 from tests.model.values import MISSING, Frozen
 
 QUERY_FAILED = "States.QueryEvaluationError"
-
-
-class Fault(NamedTuple):
-    """An error as Step Functions sees it. `lasts`: it comes again on every repetition."""
-
-    error: str
-    cause: str | None = "it did not work"
-    lasts: bool = False
-
-
-class Done(NamedTuple):
-    output: Any
-
-
-class Frame(NamedTuple):
-    """Where a block of states stands. `waiting`: what a `.sync` task waits for. `inner`: branches, or items done."""
-
-    state: str
-    input: Any
-    variables: Frozen
-    tries: tuple[int, ...] = ()
-    waiting: str | None = None
-    inner: tuple[Any, ...] = ()
-
-
-Standing = Frame | Done | Fault
-
-
-class Move(NamedTuple):
-    """One thing that may happen; `cost` counts the faults in it.
-
-    `maybe`: which of these it is depends on how often something happened, and that is not counted.
-    """
-
-    label: str
-    cost: int
-    to: Any
-    world: Any
-    maybe: bool = False
-
-
-class Answer(NamedTuple):
-    """What the outside says to a call, and how the world is afterwards."""
-
-    label: str
-    cost: int
-    world: Any
-    result: Any
-    maybe: bool = False
-
-
-class Call(NamedTuple):
-    """What a task asks for."""
-
-    state: str
-    resource: str
-    arguments: Frozen
-    execution: str
-    declared: tuple[str, ...]
-    timed: bool = True
-
-
-class Surroundings(Protocol):
-    """`exact`: polls and repetitions are counted and time passes by itself; else anything may take any time."""
-
-    exact: bool
-    faults: bool
-
-    def answers(self, call: Call, world: Any) -> Iterator[Answer]: ...
-    def ended(self, waiting: str, world: Any) -> Iterator[Answer] | None: ...
-    def time_limit(self, waiting: str, world: Any) -> Iterator[Answer]: ...
-    def stopped(self, waiting: str, world: Any) -> Iterator[Answer]: ...
-    def time_passes(self, world: Any) -> Iterator[Answer]: ...
-
-
-class Context(NamedTuple):
-    """What `$states.context` shows, and where calls go."""
-
-    values: Frozen
-    name: str
-    around: Surroundings
 
 
 def enter(block: Block, name: str, input: Any, variables: Frozen) -> Frame:
@@ -296,12 +216,6 @@ def _answered(block: Block, state: State, frame: Frame, context: Context, answer
             yield Move(label, answer.cost, after, answer.world, answer.maybe)
 
 
-class Waiting(NamedTuple):
-    """The answer to the start of a `.sync` task."""
-
-    on: str
-
-
 def _map(block: Block, state: State, frame: Frame, context: Context, world: Any) -> Iterator[Move]:
     """One item after the other. `inner` is: how many are done, where the present one stands, the outputs so far."""
     items = _items(state, frame, context)
@@ -365,14 +279,6 @@ def _stop_all(frames: list[Frame], context: Context, world: Any) -> Iterator[Ans
         yield Answer("", 0, world, None)
         return
     yield from context.around.stopped(waiting[0], world)
-
-
-def awaited(standing: Any) -> list[str]:
-    """Everything that an execution standing here has started and waits for."""
-    if not isinstance(standing, Frame):
-        return []
-    own = [standing.waiting] if standing.waiting else []
-    return own + [one for inner in standing.inner for one in awaited(inner)]
 
 
 # ---- on to the next

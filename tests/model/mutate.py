@@ -21,9 +21,10 @@ from benchmarks.figures import Figure, publish
 from tests.model import deployed, mutants
 from tests.model.deployed import Deployed
 from tests.model.explore import Broken, Explorer, Place
-from tests.model.interpreter import SILENT, Frame, GoesRound
+from tests.model.interpreter import SILENT, GoesRound
 from tests.model.jsonata import Unsupported
 from tests.model.mutants import Mutant
+from tests.model.standing import Frame
 from tests.support.asl import scopes
 
 ENOUGH = 0.97

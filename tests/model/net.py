@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from tests.model import fsx, functions, s3
 from tests.model.clients import JOB_FILE
 from tests.model.definition import Machine, load
-from tests.model.interpreter import Answer, Context, Done, Fault, Frame, Move, awaited, enter, steps
+from tests.model.interpreter import enter, steps
+from tests.model.standing import Answer, Context, Done, Fault, Frame, Move, awaited
 from tests.model.surroundings import CHILD, Surroundings
 from tests.model.values import EMPTY, Frozen, freeze
 from tests.model.world import End, World

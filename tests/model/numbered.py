@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tests.model import alike, anything, properties, tokens
-from tests.model.interpreter import Frame
 from tests.model.net import SLOTS, Net, Step, System, Teardown
+from tests.model.standing import Frame
 from tests.model.world import World
 
 NOBODY = -1

@@ -24,8 +24,8 @@ from local_cloud.clock import CompressedClock
 from local_cloud.interpreter import errors, expressions, sync_tasks, waiting
 from local_cloud.interpreter.sync_tasks import Interrupted
 from tests.model import s3
-from tests.model.interpreter import Fault, Waiting
 from tests.model.recorded import Execution, Said
+from tests.model.standing import Fault, Waiting
 from tests.model.values import thaw
 from tests.support.asl import scopes
 

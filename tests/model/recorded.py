@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from tests.model import s3
 from tests.model.clients import JOB_FILE
-from tests.model.interpreter import Answer, Call
 from tests.model.net import Net, Step, System, Teardown
 from tests.model.schedules import is_stop, next_steps
+from tests.model.standing import Answer, Call
 from tests.model.surroundings import Surroundings
 from tests.model.values import thaw
 from tests.model.world import End, World

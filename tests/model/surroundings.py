@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.model import ecs, faults, fsx, functions
-from tests.model.interpreter import Answer, Call, Fault, Waiting
+from tests.model.standing import Answer, Call, Fault, Waiting
 from tests.model.values import Frozen, compact, freeze
 from tests.model.world import World
 

@@ -11,11 +11,11 @@ from tests.model import mutants, mutate
 from tests.model.deployed import Deployed
 from tests.model.explore import Explorer
 from tests.model.fidelity import compare
-from tests.model.interpreter import Fault
 from tests.model.jsonata import QueryError, Unsupported, compiled
 from tests.model.player import Player
 from tests.model.recorded import recorder
 from tests.model.schedules import next_steps, outcome
+from tests.model.standing import Fault
 from tests.model.trace import told
 from tests.model.values import freeze, thaw
 from tests.support.asl import bare, is_expression
