@@ -1,5 +1,6 @@
 """Copies from a GPU come from the right moment. No GPU is here: streams stand for themselves, and run in any order."""
 
+import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from stallfree import memory
 from stallfree.saving.layout import CannotOverlap, Source
 from stallfree.saving.pages import Pages
 from stallfree.saving.staging import CudaCopies, HostCopies, copies_for
@@ -146,6 +148,23 @@ def test_memory_that_cannot_be_pinned_is_used_all_the_same(caplog: pytest.LogCap
     pages.reserve(10)
     assert len(pages.view) >= 10
     assert "could not be pinned (CUDA error 2)" in caplog.text
+
+
+def test_a_forked_process_sees_none_of_the_pages_and_lets_go_of_nothing_but_them() -> None:
+    pages = Pages(HostCopies())
+    pages.reserve(8_000_000)
+    pages.view[:3] = b"own"
+    child = os.fork()
+    if child == 0:
+        seen = bytes(pages.view[:3])
+        # Where the pages are, if their place is free.
+        others = [memory.take(8_000_000) for _ in range(3)]
+        del pages
+        for other in others:
+            other.write(bytes(len(other)))
+        os._exit(0 if seen == bytes(3) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert bytes(pages.view[:3]) == b"own"
 
 
 def test_without_a_gpu_nothing_of_cuda_is_touched() -> None:

@@ -12,6 +12,8 @@ from stallfree.saving.staging import Copies
 
 _TOUCHED_AT_ONCE_BYTES = 64 * 1024 * 1024
 _ROOM_TO_GROW_BYTES = 1024 * 1024
+_MADV_WIPEONFORK = 18
+"""Of Linux since 4.14; Python has no name for it."""
 _TOUCHERS = 2
 """A virtual machine may have to ask its host for each page: seconds a gigabyte, and the first save is not to wait."""
 
@@ -19,8 +21,9 @@ _TOUCHERS = 2
 class Pages:
     """Memory that direct writes accept. It is touched when it is taken: a save must not wait for the kernel's zeros."""
 
-    def __init__(self, copies: Copies) -> None:
+    def __init__(self, copies: Copies, *, room_to_grow_bytes: int = _ROOM_TO_GROW_BYTES) -> None:
         self._copies = copies
+        self._room_to_grow_bytes = room_to_grow_bytes
         self._unpin: Callable[[], object] = lambda: None
         self._memory: mmap.mmap | None = None
         self._view = memoryview(b"")
@@ -44,9 +47,10 @@ class Pages:
         # The old ones go first: never two copies at a time.
         self._unpin()
         self._view, self._memory = memoryview(b""), None
-        taken = memory.take(size + _ROOM_TO_GROW_BYTES)
-        # A data loader's forked workers must neither see these pages nor make the next copy pay for sharing them.
-        taken.madvise(mmap.MADV_DONTFORK)
+        taken = memory.take(size + self._room_to_grow_bytes)
+        # A data loader's forked workers must neither see these pages nor make the next copy pay for sharing them. But
+        # their place stays taken there: whatever came to stand in it would go when the worker lets go of its `Pages`.
+        taken.madvise(_MADV_WIPEONFORK)
         capacity = len(taken)
         self._memory, self._view = taken, memoryview(taken)
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(taken))
