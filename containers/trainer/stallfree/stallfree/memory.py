@@ -4,7 +4,7 @@ import mmap
 from contextlib import suppress
 from pathlib import Path
 
-_HUGE_PAGE_BYTES = 2 * 1024 * 1024
+HUGE_PAGE_BYTES = 2 * 1024 * 1024
 
 
 def take(size_bytes: int) -> mmap.mmap:
@@ -13,7 +13,7 @@ def take(size_bytes: int) -> mmap.mmap:
     A direct read or write pins every page of its memory and hands each on to the disk: of huge ones there are 512 times
     fewer, and one thread moves nearly twice the bytes a second.
     """
-    unit = _HUGE_PAGE_BYTES if size_bytes >= _HUGE_PAGE_BYTES else mmap.PAGESIZE
+    unit = HUGE_PAGE_BYTES if size_bytes >= HUGE_PAGE_BYTES else mmap.PAGESIZE
     # Whole units: only such memory begins where a huge page may begin.
     size_bytes = max(1, -(-size_bytes // unit)) * unit
     memory = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

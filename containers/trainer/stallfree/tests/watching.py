@@ -50,10 +50,16 @@ def fast(**settings: Any) -> Stallfree:
     return Stallfree(**{"cadence": EverySteps(8), "make_saver": OverlappedSaver, **settings})
 
 
-def files_of_each_saver(make_trainer: Any, change: Callable[[Trainer], object], out: Path, **arguments: Any) -> None:
+def files_of_each_saver(
+    make_trainer: Any,
+    change: Callable[[Trainer], object],
+    out: Path,
+    overlapped: type[OverlappedSaver] = OverlappedSaver,
+    **arguments: Any,
+) -> None:
     """The same training twice, saved in both ways: the same files, byte for byte, whole in both."""
     files: dict[Any, dict[str, bytes]] = {}
-    for saver in (PlainSaver, OverlappedSaver):
+    for saver in (PlainSaver, overlapped):
         trainer = make_trainer(fast(make_saver=saver), **{"max_steps": 20, **arguments})
         change(trainer)
         trainer.train()
@@ -65,8 +71,8 @@ def files_of_each_saver(make_trainer: Any, change: Callable[[Trainer], object], 
         for checkpoint in list(out.glob("checkpoint-*")):
             manifest.verify(checkpoint)
             checkpoint.rename(out.parent / f"{saver.__name__}-{checkpoint.name}")
-    assert files[PlainSaver].keys() == files[OverlappedSaver].keys()
+    assert files[PlainSaver].keys() == files[overlapped].keys()
     assert {path.partition("/")[0] for path in files[PlainSaver]} == {f"checkpoint-{step}" for step in (8, 16, 20)}
-    differing = {path for path in files[PlainSaver] if files[PlainSaver][path] != files[OverlappedSaver][path]}
+    differing = {path for path in files[PlainSaver] if files[PlainSaver][path] != files[overlapped][path]}
     # How long training took stands in the state's log, and is never the same twice.
     assert {Path(path).name for path in differing} <= {"trainer_state.json"}

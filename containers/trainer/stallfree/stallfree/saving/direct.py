@@ -3,9 +3,11 @@
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, wait
+from contextlib import contextmanager
 from pathlib import Path
 
 from stallfree.timing import phase
@@ -28,20 +30,27 @@ def write_durably(
     `wait_for` returns when all bytes before `end` are what they are to be: what is, is written before the rest is.
     """
 
-    def write(at: int) -> None:
+    def write_part(at: int) -> None:
         chunk = whole_pages[at : at + _CHUNK_BYTES]
         wait_for(min(at + len(chunk), size))
-        _write(handle, chunk, at)
+        write(handle, chunk, at)
 
-    handle = _open(path)
-    try:
-        _allocate(handle, len(whole_pages))
+    with durable_file(path, size) as handle:
         starts = range(0, len(whole_pages), _CHUNK_BYTES)
-        chunks = [writers.submit(write, at) for at in starts]
+        chunks = [writers.submit(write_part, at) for at in starts]
         # All of them, also after a fault: nobody may close the file under a thread that writes.
         wait(chunks)
         for chunk in chunks:
             chunk.result()
+
+
+@contextmanager
+def durable_file(path: Path, size: int) -> Iterator[int]:
+    """What is written in this block, in whole pages, is on the disk when it ends, up to this size."""
+    handle = _open(path)
+    try:
+        _allocate(handle, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+        yield handle
         os.ftruncate(handle, size)
         with phase("fsync"):
             os.fsync(handle)
@@ -67,7 +76,7 @@ def _allocate(handle: int, size: int) -> None:
             raise OSError(code, os.strerror(code))
 
 
-def _write(handle: int, chunk: memoryview, at: int) -> None:
+def write(handle: int, chunk: memoryview, at: int) -> None:
     while chunk:
         try:
             written = os.pwrite(handle, chunk, at)

@@ -34,6 +34,8 @@ class Flight:
     """Which of the ground's memories it copies to."""
     images: list[Image] = field(default_factory=list)
     """Of a snapshot, which is not written yet."""
+    written: list[File] = field(default_factory=list)
+    """What was written while it was copied."""
     stall_seconds: float = 0.0
     copied: threading.Event = field(default_factory=threading.Event)
     landed: Future[None] | None = None

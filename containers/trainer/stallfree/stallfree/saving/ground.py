@@ -42,6 +42,8 @@ class Ground:
         self.is_ready_everywhere = False
         self.was_watched = False
         """From one update to the next: until then, any weight may be one that changes in between."""
+        self.holds_training = False
+        """Training may not go on before the copies of a save are done."""
         self._model = model
         self._optimizer_bytes = optimizer_bytes
         self.copies = copies
@@ -99,10 +101,7 @@ class Ground:
             slot.optimizer.lay_out(layout)
             slot.optimizer.take(layout.sources)
         except Exception as reason:
-            # Until this is written, the optimizer's next step waits.
-            self._warn(f"Training waits at its next step while PyTorch writes the optimizer's state: {reason}.")
-            with self.copies.in_line():
-                torch.save(flight.moment.optimizer, staged / OPTIMIZER_NAME)
+            self._write_slowly(flight, staged, reason)
             return slot.images
         return [*slot.images, slot.optimizer]
 
@@ -110,6 +109,12 @@ class Ground:
         for name, content in self._model.static.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
+
+    def _write_slowly(self, flight: Flight, staged: Path, reason: Exception) -> None:
+        """Until this is written, the optimizer's next step waits."""
+        self._warn(f"Training waits at its next step while PyTorch writes the optimizer's state: {reason}.")
+        with self.copies.in_line():
+            torch.save(flight.moment.optimizer, staged / OPTIMIZER_NAME)
 
     def _take(self, slot: int, is_wanted: Callable[[int], bool]) -> None:
         place = 0

@@ -100,7 +100,7 @@ class Landing:
         with phase("write"):
             ground.write_static(staged)
             flight.moment.write(staged)
-            files = self._write(images, staged)
+            files = [*flight.written, *self._write(images, staged)]
             if not self._is_first:
                 files += _flushed(staged, flight.moment.files)
         return Part(files, spoiled=ground.names(flight.spoiled()))

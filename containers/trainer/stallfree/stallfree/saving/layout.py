@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -30,7 +31,15 @@ class Source:
         return self.offset + self.size_bytes
 
 
-def _nothing_to_seal(content: memoryview) -> Iterator[int]:
+class Content(Protocol):
+    """Of a file. A slice may be shorter than asked, where not all is in memory; none begins before the one before."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, wanted: slice, /) -> memoryview: ...
+    def __setitem__(self, place: slice, content: bytes, /) -> None: ...
+
+
+def _nothing_to_seal(content: Content) -> Iterator[int]:
     yield len(content)
 
 
@@ -41,5 +50,5 @@ class Layout:
     fixed: tuple[tuple[int, bytes], ...]
     """What is not copied from anywhere, and where it stands."""
     sources: tuple[Source, ...]
-    seal: Callable[[memoryview], Iterator[int]] = _nothing_to_seal
+    seal: Callable[[Content], Iterator[int]] = _nothing_to_seal
     """Fills in what depends on the copied bytes, from the beginning on, and tells how far it is."""

@@ -28,7 +28,9 @@ class OverlappedSaver:
     all share, each its own shards and random state; they overlap, go plain, and fail together.
 
     snapshots: copy the state after every step, so that an emergency saves the newest one without asking training for
-    anything. That takes a second copy of memory, some milliseconds of each step for the small files, and one process.
+    anything. That takes a second copy of memory, about a millisecond of each step for the small files, and one process.
+    most_staging_bytes: of memory for copies. Where that, or what the host has to spare, is too little for a whole copy,
+    the state goes to the disk through so much of it (64 MiB, if not given), and the next optimizer step waits for that.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class OverlappedSaver:
         task: Assignment,
         *,
         snapshots: bool = False,
+        most_staging_bytes: int | None = None,
         clock: Callable[[], float] = time.perf_counter,
         spare_bytes: Callable[[], int] = available_bytes,
     ) -> None:
@@ -53,6 +56,7 @@ class OverlappedSaver:
             slots=1 if self._snapshots is None else 2,
             worker=self._worker,
             give_up=self._forget_snapshots,
+            most_bytes=most_staging_bytes,
             spare_bytes=spare_bytes,
         )
         if snapshots and self._snapshots is None:
@@ -153,7 +157,7 @@ class OverlappedSaver:
         flight.stall_seconds = self._clock() - began
         flight.landed = self._worker.submit(self._landing.land, flight, ground)
         self._flight = flight
-        if understood.moves_between_steps(self._trainer):
+        if ground.holds_training or understood.moves_between_steps(self._trainer):
             flight.copied.wait()
             ground.copies.hold_training()
             flight.stall_seconds = self._clock() - began

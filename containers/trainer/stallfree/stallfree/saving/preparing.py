@@ -10,12 +10,14 @@ from stallfree.saving import sharded, understood
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.ground import Ground, optimizer_bytes_of
 from stallfree.saving.layout import CannotOverlap
-from stallfree.saving.parts import take_model_apart
+from stallfree.saving.parts import Model, take_model_apart
+from stallfree.saving.passing_ground import LEAST_BYTES, PassingGround
 from stallfree.saving.staging import copies_for
 
 logger = logging.getLogger(__name__)
 
 _SHARE_OF_SPARE_MEMORY = 0.9
+_PASSING_BYTES = 64 * 1024 * 1024
 
 
 class Preparing:
@@ -32,6 +34,7 @@ class Preparing:
         slots: int,
         worker: Executor,
         give_up: Callable[[], None],
+        most_bytes: int | None = None,
         spare_bytes: Callable[[], int] = available_bytes,
     ) -> None:
         self._trainer = task.trainer
@@ -39,6 +42,9 @@ class Preparing:
         self._slots = slots
         self._worker = worker
         self._give_up = give_up
+        if most_bytes is not None and most_bytes < LEAST_BYTES:
+            raise ValueError(f"most_staging_bytes={most_bytes} is too little: give at least {LEAST_BYTES}.")
+        self._most_bytes = most_bytes
         self._spare_bytes = spare_bytes
         self._is_impossible = False
         self._warned: set[str] = set()
@@ -104,26 +110,59 @@ class Preparing:
             self._check_memory(ground.size_bytes * sharded.processes_here())
         else:
             understood.check(self._trainer)
-            ground = self._with(slots=self._slots)
-            self._check_memory(ground.size_bytes)
+            model = take_model_apart(self._trainer)
+            ground = self._with(model, slots=self._slots)
+            try:
+                self._check_memory(ground.size_bytes)
+            except CannotOverlap as reason:
+                ground = self._passing(model, reason)
         ground.ready = self._worker.submit(ground.take_memory)
         return ground
 
-    def _with(self, *, slots: int) -> Ground:
+    def _with(self, model: Model, *, slots: int) -> Ground:
         ground = Ground(
-            take_model_apart(self._trainer),
+            model,
             optimizer_bytes_of(self._trainer),
             copies=copies_for(understood.devices_of(self._trainer)),
             warn=self.warn_once,
-            check_memory=self._check_memory,
+            check_memory=self._check_growth,
             slots=slots,
         )
-        if slots > 1 and ground.size_bytes > self._spare_bytes() * _SHARE_OF_SPARE_MEMORY:
+        if slots > 1 and self._is_too_much(ground.size_bytes):
             self.warn_once(f"There are no snapshots of steps: they take {ground.size_bytes} bytes of memory.")
-            return self._with(slots=1)
+            return self._with(model, slots=1)
         return ground
 
-    def _check_memory(self, needed: int) -> None:
+    def _passing(self, model: Model, reason: CannotOverlap) -> Ground:
+        """Through a part of the memory that a copy would take, if there is so much."""
+        ground = PassingGround(
+            model,
+            self._most_bytes or _PASSING_BYTES,
+            copies=copies_for(understood.devices_of(self._trainer)),
+            warn=self.warn_once,
+        )
+        if self._is_too_much(ground.size_bytes):
+            raise reason
+        # Each save, at the optimizer's next step.
+        through = f"its state is on the disk; it goes there through {ground.size_bytes} bytes of memory"
+        self.warn_once(f"Training waits at its next step until {through}: {reason}.")
+        return ground
+
+    def _check_growth(self, growth: int) -> None:
+        self._check_memory(growth, beside=self.ground.size_bytes if self.ground else 0)
+
+    def _is_too_much(self, needed: int) -> bool:
+        try:
+            self._check_memory(needed)
+        except CannotOverlap:
+            return True
+        return False
+
+    def _check_memory(self, needed: int, *, beside: int = 0) -> None:
+        if self._most_bytes is not None and needed + beside > self._most_bytes:
+            raise CannotOverlap(
+                f"a copy of its state takes {needed + beside} bytes, and at most {self._most_bytes} are allowed"
+            )
         spare = self._spare_bytes()
         if needed > spare * _SHARE_OF_SPARE_MEMORY:
             raise CannotOverlap(f"a copy of its state takes {needed} bytes of memory, and {spare} are to be had")

@@ -27,7 +27,7 @@ from stallfree.saving import torch_layout, understood
 from stallfree.saving.flight import Flight
 from stallfree.saving.ground import Ground
 from stallfree.saving.image import Image
-from stallfree.saving.layout import CannotOverlap, Layout
+from stallfree.saving.layout import CannotOverlap, Content, Layout
 from stallfree.saving.parts import Model
 from stallfree.saving.staging import copies_for
 
@@ -161,7 +161,7 @@ def _named(record: Layout, name: str, tensor: torch.Tensor) -> Layout:
 
 
 def _joined(name: str, size_bytes: int, records: list[tuple[int, Layout]]) -> Layout:
-    def seal(content: memoryview) -> Iterator[int]:
+    def seal(content: Content) -> Iterator[int]:
         for begin, record in records:
             for end in record.seal(content[begin : begin + record.size_bytes]):
                 yield begin + end

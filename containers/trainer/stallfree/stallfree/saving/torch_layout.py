@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from stallfree.saving.layout import CannotOverlap, Layout, Source
+from stallfree.saving.layout import CannotOverlap, Content, Layout, Source
 from stallfree.saving.understood import check_device
 
 _LOCAL_HEADER_BYTES = 30
@@ -130,8 +130,8 @@ def _records(path: Path) -> list[_Record]:
     return records
 
 
-def _sealing(records: list[_Record]) -> Callable[[memoryview], Iterator[int]]:
-    def seal(content: memoryview) -> Iterator[int]:
+def _sealing(records: list[_Record]) -> Callable[[Content], Iterator[int]]:
+    def seal(content: Content) -> Iterator[int]:
         combined = 0
         for record in records:
             if record.name == _ID:
@@ -139,7 +139,7 @@ def _sealing(records: list[_Record]) -> Callable[[memoryview], Iterator[int]]:
                 content[record.offset + _HALF_AN_ID : record.end] = f"{combined:0{_HALF_AN_ID}d}".encode()
             crc32 = record.crc32
             if record.is_tensor or record.name == _ID:
-                crc32 = zlib.crc32(content[record.offset : record.end])
+                crc32 = _crc32(content, record.offset, record.end)
                 for at in (record.end + len(_DESCRIPTOR), record.central + 16):
                     content[at : at + 4] = crc32.to_bytes(4, "little")
             combined = _combine(combined, crc32)
@@ -149,6 +149,15 @@ def _sealing(records: list[_Record]) -> Callable[[memoryview], Iterator[int]]:
         yield len(content)
 
     return seal
+
+
+def _crc32(content: Content, begin: int, end: int) -> int:
+    value = 0
+    while begin < end:
+        there = content[begin:end]
+        value = zlib.crc32(there, value)
+        begin += len(there)
+    return value
 
 
 def _combine(seed: int, value: int) -> int:
