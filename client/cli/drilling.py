@@ -30,6 +30,7 @@ _OF_A_LOCAL_CLOUD: dict[str, dict[str, Any]] = {
     # Until it is taken back: no instance comes for the first attempt.
     "capacity": {"kind": "NoCapacity"},
 }
+_SUFFIX, _LONGEST_NAME = "-drill", 48
 FAULTS = ("abort", "spot", *_OF_A_LOCAL_CLOUD)
 
 
@@ -43,7 +44,7 @@ def drill(file: Path, *, fault: str, deployment_name: str) -> Exit:
     if fault in _OF_A_LOCAL_CLOUD:
         _ask_local_cloud("GET")
     started = cloud.clients("stepfunctions").start_execution(
-        stateMachineArn=cloud.deployment.train_machine_arn, input=json.dumps(read.raw)
+        stateMachineArn=cloud.deployment.train_machine_arn, input=json.dumps(_drilled(read.raw))
     )
     run = cloud.run(started["executionArn"])
     # Of this run alone: another of the same job may be at work. There is no task yet that it could be late for.
@@ -62,6 +63,11 @@ def drill(file: Path, *, fault: str, deployment_name: str) -> Exit:
         if fault in _OF_A_LOCAL_CLOUD:
             _ask_local_cloud("DELETE", concerns)
     return _judge(run, out)
+
+
+def _drilled(job: dict[str, Any]) -> dict[str, Any]:
+    """From its first step, and under a name of its own: no later run of the job goes on from what a drill left."""
+    return {**job, "name": f"{job['name'][: _LONGEST_NAME - len(_SUFFIX)]}{_SUFFIX}", "resume": "never"}
 
 
 def _let_it_happen(cloud: Cloud, run: Run, fault: str, out: Console) -> None:

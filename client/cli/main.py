@@ -260,7 +260,10 @@ def drill(
     ] = "abort",
     deployment: Deployment = "belay",
 ) -> None:
-    """Run a job, make this fault happen to it, and see whether anything that was saved is lost."""
+    """Run a job, make this fault happen to it, and see whether anything that was saved is lost.
+
+    It runs as NAME-drill, from its first step: no run of the job itself goes on from what a drill left.
+    """
     from client.cli import drilling
 
     _end(drilling.drill(file, fault=fault, deployment_name=deployment))

@@ -112,7 +112,8 @@ def test_a_drill_that_stops_the_execution_during_training_saves_exports_and_dele
     assert code == Exit.OK, said
     assert "nothing that was saved is lost" in said
 
-    run = found(deployed, belay, job)
+    # Under a name of its own.
+    run = found(deployed, belay, job | {"name": "drilled-drill"})
     assert run.status == "ABORTED"
     verdict = run.certificate.verdict
     assert (verdict.training, verdict.durability) == (Training.STOPPED, Durability.VERIFIED)

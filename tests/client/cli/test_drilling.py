@@ -11,6 +11,7 @@ from client.cli.outcome import Exit, Refused
 from client.history import Entered
 from client.progress import Look
 from contract.certificate import Certificate, FileSystemEnd
+from contract.faults import parse_job
 from contract.paths import RunPrefix
 from contract.verdict import Durability, Training, Verdict
 from tests.client.cli.fake import Aws
@@ -88,6 +89,12 @@ def test_no_instance_comes_for_one_attempt_of_this_run_and_then_one_does(
     )
     assert drill(monkeypatch, run, "capacity") is Exit.OK
     assert faults[1:3] == [("POST", {"kind": "NoCapacity", "where": OF_THIS_RUN}), ("DELETE", OF_THIS_RUN)]
+
+
+@pytest.mark.parametrize("name", ["digits", "d" * 48])
+def test_it_trains_from_the_first_step_under_a_name_that_no_real_run_goes_on_from(name: str) -> None:
+    job = parse_job(drilling._drilled(json.loads(FILE.read_text()) | {"name": name}))
+    assert job.name.endswith("-drill") and job.name != name and job.resume == "never"
 
 
 def test_a_fault_that_did_not_happen_proves_nothing_and_is_taken_back(
