@@ -12,7 +12,7 @@ from tests.workflow.runs import Deployed, Run
 
 Belay = Callable[..., tuple[int, str]]
 # What else is typed in test_the_command_line.py, word for word.
-_FOLLOWED = {("submit", "job.json", "--follow"), ("drill", "job.json")}
+_FOLLOWED = {("submit", "job.json", "--follow"), ("drill", "job.json"), ("kill", "RUN")}
 _OF_LIVING_RUNS = {("submit", "job.json"), ("resume", "RUN"), ("cancel", "RUN")}
 # A local cloud has no quotas to speak of, and other tests leave file systems that are kept.
 _MAY_FIND_SOMETHING = {"doctor", "kept", "sweep"}

@@ -125,13 +125,14 @@ def test_a_drill_that_stops_the_execution_during_training_saves_exports_and_dele
 
 
 def test_a_run_that_is_killed_ends_without_its_last_save_and_leaves_nothing_behind(
-    deployed: Deployed, belay: Belay
+    deployed: Deployed, belay: Belay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Told to stop, it would have saved: nothing else does in this job."""
+    monkeypatch.setattr("typer.confirm", lambda question: "without saving" in question)
     job = digits("killed", steps=100_000, every="1h")
     run = deployed.start(job)
     run.until(lambda: (of_json(belay, "status", run.run)["step"] or 0) > 10, "it trains")
-    code, said = belay("kill", run.run, "--yes")
+    code, said = belay("kill", run.run)
     assert code == Exit.OK and "of training would be lost" in said
     run.until_certified()
 
