@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from stallfree.saving.saver import PlainSaver
 from stallfree.timing import Timing
 from stallfree.trainer_files import write_checkpoint
 from transformers import Trainer, TrainerCallback
+from watching import Stretched
 
 LONG_SECONDS = 60.0
 
@@ -191,34 +193,36 @@ def test_told_while_a_save_is_written_and_again_and_again_it_is_not_disturbed(
 def test_if_saves_take_longer_than_is_left_the_last_one_is_used_again(
     make_trainer: Any, out: Path, saves: Any, told: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = Store.commit
-
-    def slowly(*args: Any) -> Any:
-        time.sleep(1.5)
-        return commit(*args)
-
-    monkeypatch.setattr(Store, "commit", slowly)
-    ways = saves(cadence=EverySteps(5), make_saver=PlainSaver)
+    clock = Stretched(monkeypatch, seconds=LONG_SECONDS)
+    ways = saves(cadence=EverySteps(5), make_saver=partial(PlainSaver, clock=clock), deadline_seconds=LONG_SECONDS)
     trainer = make_trainer(ways, At("on_step_begin", 7, be_told_to_stop))
-    code, _ = exit_code_of(trainer.train)
+    code, seconds = exit_code_of(trainer.train)
     assert code == 143 and steps_in(out) == [5]
     stop = told()[0]
     assert (stop.step, stop.saved_step, stop.lost_steps) == (8, 5, 3)
-    assert stop.seconds_left > 1, "it knew without trying"
+    assert stop.seconds_left > LONG_SECONDS / 2 and seconds < LONG_SECONDS / 2, "it knew without trying"
 
 
 def test_a_save_under_way_is_finished_if_there_is_no_time_for_another(
     make_trainer: Any, out: Path, saves: Any, told: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = Stretched(monkeypatch, seconds=LONG_SECONDS)
     commit = Store.commit
 
-    def slowly(*args: Any) -> Any:
-        time.sleep(1.5)
-        return commit(*args)
+    def not_before_it_is_told(store: Store, step: int, *args: Any) -> Any:
+        if step == 10:
+            has_been_told.wait(LONG_SECONDS)
+            time.sleep(0.5)  # Training leaves its step meanwhile.
+        return commit(store, step, *args)
 
-    monkeypatch.setattr(Store, "commit", slowly)
-    ways = {"cadence": EverySteps(5), "make_saver": OverlappedSaver, "deadline_seconds": 3.0}
-    trainer = make_trainer(saves(**ways), At("on_step_begin", 12, be_told_to_stop))
+    def tell() -> None:
+        has_been_told.set()
+        be_told_to_stop()
+
+    has_been_told = threading.Event()
+    monkeypatch.setattr(Store, "commit", not_before_it_is_told)
+    ways = saves(cadence=EverySteps(5), make_saver=partial(OverlappedSaver, clock=clock), deadline_seconds=LONG_SECONDS)
+    trainer = make_trainer(ways, At("on_step_begin", 12, tell))
     code, _ = exit_code_of(trainer.train)
     assert code == 143 and steps_in(out) == [5, 10]
     assert [(stop.step, stop.saved_step, stop.lost_steps) for stop in told()] == [(13, 10, 3)]

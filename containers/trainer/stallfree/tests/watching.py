@@ -1,13 +1,16 @@
 """What the tests of saving during training share: watching a training, and changing it on its way."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
+from stallfree.checkpoint.store import Store
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver
 from transformers import GPT2LMHeadModel, Trainer, TrainerCallback
@@ -44,6 +47,23 @@ class Noting(TrainerCallback):
             manifest.verify(out / f"checkpoint-{step}")
             saved = GPT2LMHeadModel.from_pretrained(out / f"checkpoint-{step}").state_dict()
             assert all(torch.equal(saved[name], tensor) for name, tensor in self.weights[step].items()), step
+
+
+class Stretched:
+    """The clock of a saver for which commits take long: a machine that is slow by itself changes nothing then."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, seconds: float) -> None:
+        self._passed = 0.0
+        commit = Store.commit
+
+        def slowly(*args: Any) -> Any:
+            self._passed += seconds
+            return commit(*args)
+
+        monkeypatch.setattr(Store, "commit", slowly)
+
+    def __call__(self) -> float:
+        return time.perf_counter() + self._passed
 
 
 def fast(**settings: Any) -> Stallfree:
