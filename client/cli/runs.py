@@ -76,7 +76,9 @@ def _watch(run: Run) -> Exit:
     out.print(certificate_panel(certificate))
     if certificate.checkpoints:
         out.print(checkpoints_table(certificate))
-    out.print(f"Next: belay report {id}   belay checkpoints get {id} --into DIR", markup=False)
+    has_one = certificate.verdict.last_verified_step is not None
+    get = f"   belay checkpoints get {id} --into DIR" if has_one else ""
+    out.print(f"Next: belay report {id}{get}", markup=False)
     return of_verdict(certificate.verdict)
 
 
