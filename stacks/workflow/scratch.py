@@ -111,7 +111,7 @@ def export_to_s3(scope: Construct, *, ownership: Ownership) -> AwsCall:
             "Report": {"Enabled": False},
             "ClientRequestToken": f"{{% {_EACH_TIME_ANOTHER} %}}",
         },
-        assign={"task_id": "{% $states.result.DataRepositoryTask.TaskId %}", "exported": False},
+        assign={"task_id": "{% $states.result.DataRepositoryTask.TaskId %}"},
         allowed_by=ownership.may_export(),
         # One task at a time: the pump's last one may still be under way.
         busy="FSx.DataRepositoryTaskExecutingException",

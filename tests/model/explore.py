@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tests.model import properties
+from tests.model import properties, s3
 from tests.model.interpreter import GoesRound
 from tests.model.net import Net, Step, System
 from tests.model.schedules import is_stop, next_steps, outcome
@@ -66,9 +66,10 @@ class _Open:
             self.stop = hash((self.stop, self.step.label, after.sum))
         elif self.step.cost:
             # What follows silently belongs to what follows, and is seen there.
-            self.sum += hash((self.step.label.partition("\n")[0], after.sum))
+            self.sum += hash((self.step.label.partition("\n")[0], self.step.told, after.sum))
         else:
-            self.sum, self.following = self.sum + after.sum, after.stop
+            self.sum += hash((self.step.told, after.sum)) if self.step.told else after.sum
+            self.following = after.stop
 
     def behaviour(self) -> Behaviour:
         stop = hash(self.stop) if self.stop != self.following else 0
@@ -126,16 +127,17 @@ class Explorer:
         if self._stopped and system.train is None and not system.cut:
             self._known[key] = Behaviour(0)
             return self._known[key]
-        ahead = [] if system.world.broken else self.steps(place)
+        wrong = system.world.broken or properties.at_any_time(system.world)
+        ahead = [] if wrong else self.steps(place)
         if ahead:
             path.append(_Open(place, label, iter(ahead)))
             return None
-        fault = system.world.broken or properties.at_the_end(system)
+        fault = wrong or properties.at_the_end(system)
         if fault and fault not in self.broken:
             self.broken[fault] = [*(one.label for one in path), label]
             if self._first:
                 raise Broken(fault)
-        self._known[key] = Behaviour(1, hash(outcome(system)))
+        self._known[key] = Behaviour(1, hash((outcome(system), system.world.s3.get(s3.PREFIX.certificate))))
         return self._known[key]
 
     def steps(self, place: Place) -> list[Step]:

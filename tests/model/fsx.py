@@ -78,7 +78,7 @@ def tag(world: World, id: str, words: dict[str, str]) -> World:
     if found is None:
         raise LookupError(id)
     # Why and since when are for people, and for how long the sweep waits: here, as long as it takes.
-    told = {key: "-" if key in (tags.KEPT_WHY, tags.KEPT_SINCE) else value for key, value in words.items()}
+    told = {key: "-" if value and key in (tags.KEPT_WHY, tags.KEPT_SINCE) else value for key, value in words.items()}
     return world.with_file_system(found._replace(tags=found.tags | told))
 
 

@@ -56,7 +56,7 @@ def ask(name: str, question: Frozen, world: World) -> tuple[World, Any]:
     after, answer = _asked(name, question, seen)
     if after == seen:
         return world, answer
-    fields = (*_SEES[name], "starting")
+    fields = (*_SEES[name], "starting", "broken")
     changed = {field: getattr(after, field) for field in fields if getattr(after, field) != getattr(seen, field)}
     return world._replace(**changed), answer
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.asl import scopes, states
+from tests.support.asl import is_expression, scopes, states
 
 Json = dict[str, Any]
 
@@ -23,6 +23,8 @@ _CONDITIONS = [
 
 # What the world reads of direct calls. The others are held to the APIs' own models by tests/stacks.
 _MODELLED = {"FileSystemId", "Input", "Paths", "Task", "Tags", "ClientRequestToken", "FileSystemPath"}
+
+MANY = 100
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ def _changes(definition: Json) -> Iterator[tuple[str, Any]]:
         names = list(scope.states)
         for name, state in scope.states.items():
             yield from _of_rules(name, state)
+            yield from _of_times(name, state)
             yield from _of_ways(name, state, names)
+            yield from _of_words(name, state)
             yield from _of_values(name, state)
 
 
@@ -65,8 +69,30 @@ def _of_rules(name: str, state: Json) -> Iterator[tuple[str, Any]]:
             yield f"{what} for another error", lambda rule=rule: rule.update(ErrorEquals=["Another.Error"])
             if rule.get("MaxAttempts"):
                 yield f"{what}, no attempts", lambda rule=rule: rule.update(MaxAttempts=0)
-    if "TimeoutSeconds" in state:
+                more = rule["MaxAttempts"] * MANY
+                yield f"{what}, {more} attempts", lambda rule=rule, more=more: rule.update(MaxAttempts=more)
+            if "JitterStrategy" in rule:
+                yield f"{what}, no jitter", lambda rule=rule: rule.pop("JitterStrategy")
+            if rule.get("BackoffRate", 1) > 1:
+                yield f"{what}, no back-off", lambda rule=rule: rule.update(BackoffRate=1)
+
+
+def _of_times(name: str, state: Json) -> Iterator[tuple[str, Any]]:
+    limit = state.get("TimeoutSeconds")
+    if limit is not None:
         yield f"{name}: no time-out", lambda: state.pop("TimeoutSeconds")
+    if isinstance(limit, int):
+        yield f"{name}: time-out of {limit * MANY} s", lambda: state.update(TimeoutSeconds=limit * MANY)
+    if state["Type"] == "Wait":
+        for seconds in (1, MANY * 30):
+            yield f"{name}: {seconds} s", lambda seconds=seconds: state.update(Seconds=f"{{% {seconds} %}}")
+
+
+def _of_words(name: str, state: Json) -> Iterator[tuple[str, Any]]:
+    """What it hands on, or ends with. Most that is handed on is for nobody, and stands there to be left out."""
+    keys = [key for key in ("Output", "Error", "Cause") if is_expression(state.get(key))]
+    for key in keys:
+        yield f"{name}: {key} dropped", lambda key=key: state.pop(key)
 
 
 def _of_ways(name: str, state: Json, names: list[str]) -> Iterator[tuple[str, Any]]:

@@ -1,9 +1,11 @@
-"""`make mutate`: defects are planted in the state machines one by one; does the model notice each?
+"""`make mutate`: defects are planted in the state machines one by one; does anything notice each?
 
-All schedules of at most one fault are worked out once, for the flows as they are. A mutant differs only where its
-changed state is entered: so it is tried from there, from each place where a schedule had come to, with the faults
-that were left, and all that follows is compared. It is killed by a broken promise, or by another outcome. What survives
-is tried again with two faults; what survives that too is a hole, or has its reason in `equivalent.tsv`.
+First it is put to the rules that tests/stacks holds the flows to. What survives runs once without faults: another end,
+or another number of steps. Then come all schedules of at most one fault, worked out once for the flows as they are. A
+mutant differs only where its changed state is entered: so it is tried from there, from each place where a schedule had
+come to, with the faults that were left, and all that follows is compared. It is killed by a broken promise, or by
+another outcome: how each execution ends, the certificate, what is left and what its tags say. What survives is tried
+again with two faults; what survives that too is a hole, or has its reason in `equivalent.tsv`.
 """
 
 import argparse
@@ -11,20 +13,21 @@ import multiprocessing
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from benchmarks.figures import Figure, publish
-from tests.model import deployed, mutants
+from tests.model import deployed, mutants, schedules
 from tests.model.deployed import Deployed
 from tests.model.explore import Broken, Explorer, Place
 from tests.model.interpreter import SILENT, GoesRound
 from tests.model.jsonata import Unsupported
 from tests.model.mutants import Mutant
 from tests.model.standing import Frame
+from tests.support import rules
 from tests.support.asl import scopes
 
 ENOUGH = 0.97
@@ -43,6 +46,7 @@ class Golden:
         self.faults = faults
         self.explorer = Explorer(what.exact(pruned=False), faults=faults, keep=True)
         assert not self.explorer.result.broken, self.explorer.result.broken
+        self.ordinary = schedules.ordinary(what.exact(pruned=False))
         self._entered: dict[tuple[str, str], list[Place]] = defaultdict(list)
         for place in self.explorer.kept or ():
             system = place[0]
@@ -59,6 +63,9 @@ class Golden:
     def killer(self, mutant: Mutant) -> str:
         changed = self.what._replace(definitions=self.what.definitions | {mutant.machine: mutant.definition})
         try:
+            end, steps = schedules.ordinary(changed.exact(pruned=False))
+            if end == self.ordinary[0] and steps != self.ordinary[1]:
+                return "an ordinary run takes other steps"
             return self._killer(mutant, Explorer(changed.exact(pruned=False), faults=self.faults, first=True))
         except Broken:
             return "a broken promise"
@@ -103,13 +110,8 @@ def _standing_in(frame: Any) -> Iterator[str]:
             yield from _standing_in(inner)
 
 
-def verdicts(golden: Golden, chosen: Iterable[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    for mutant in chosen:
-        yield mutant, golden.killer(mutant)
-
-
 class Score(NamedTuple):
-    """`holes`: who survived without a reviewed reason. `outdated`: who has one, and was killed."""
+    """`holes`: who survived without a reviewed reason. `outdated`: who has one, and was killed, or is no mutant."""
 
     by: Counter[str]
     equivalent: list[str]
@@ -135,28 +137,38 @@ def reviewed() -> dict[str, str]:
     return dict(line.split("\t", 1) for line in lines if line and not line.startswith("#"))
 
 
-# The processes are forked after this is worked out, so that it is worked out once.
-_golden: Golden | None = None
+def broken_rule(mutant: Mutant) -> str:
+    return "a rule of the flows" if rules.first_broken(mutant.definition) else "nobody"
 
 
-def _killer(mutant: Mutant) -> tuple[str, str]:
-    assert _golden is not None
-    return mutant.name, _golden.killer(mutant)
+# The processes are forked after this is set, so that what it needs is worked out once.
+_judge: Callable[[Mutant], str] = broken_rule
 
 
-def tried(console: Console, what: Deployed, chosen: list[Mutant], *, faults: int) -> dict[str, str]:
-    global _golden
-    console.print(f"All schedules of at most {faults} faults, as the flows are ...")
-    _golden = Golden(what, faults=faults)
-    console.print(f"Each of {len(chosen)} mutants in their place ...")
+def _judged(mutant: Mutant) -> tuple[str, str]:
+    return mutant.name, _judge(mutant)
+
+
+def tried(console: Console, judge: Callable[[Mutant], str], chosen: list[Mutant]) -> dict[str, str]:
+    global _judge
+    _judge = judge
     found: dict[str, str] = {}
     with multiprocessing.get_context("fork").Pool(2) as processes:
-        for name, killer in processes.imap_unordered(_killer, chosen):
+        for name, killer in processes.imap_unordered(_judged, chosen):
             found[name] = killer
-            if len(found) % 25 == 0:
+            if len(found) % 25 == 0 or len(found) == len(chosen):
                 alive = sum(killer.startswith("nobody") for killer in found.values())
                 console.print(f"  {len(found)} of {len(chosen)} mutants, {alive} survived")
     return found
+
+
+def judges(console: Console, what: Deployed, most_faults: int) -> Iterator[Callable[[Mutant], str]]:
+    """The cheap one first: each is asked about what survived those before it."""
+    console.print("The rules that both flows keep ...")
+    yield broken_rule
+    for faults in range(1, most_faults + 1):
+        console.print(f"All schedules of at most {faults} faults, with each mutant in its place ...")
+        yield Golden(what, faults=faults).killer
 
 
 def main() -> int:
@@ -169,10 +181,11 @@ def main() -> int:
     chosen = list(mutants.of(what.definitions))
     found: dict[str, str] = {}
     began = time.monotonic()
-    for faults in range(1, most_faults + 1):
+    for judge in judges(console, what, most_faults):
         ahead = [one for one in chosen if found.get(one.name, "nobody").startswith("nobody")]
-        found |= tried(console, what, ahead, faults=faults)
-    score = scored(found, reviewed())
+        found |= tried(console, judge, ahead)
+    reasons = reviewed()
+    score = scored(found, reasons)
     figures = [Figure(f"killed: {killer}", count, "mutants") for killer, count in score.by.most_common()]
     figures += [
         Figure("mutants", len(chosen), "mutants"),
@@ -183,10 +196,12 @@ def main() -> int:
         Figure("seconds", round(time.monotonic() - began, 1), "s"),
     ]
     publish(console, "mutate", figures)
+    for name in score.equivalent:
+        console.print(f"the same: {name}: {reasons[name]}", markup=False)
     for name in score.holes:
         console.print(f"survived: {name}", markup=False)
     for name in score.outdated:
-        console.print(f"killed after all, take it off the list: {name}", markup=False)
+        console.print(f"killed, or no mutant any more; take it out of {EQUIVALENT.name}: {name}", markup=False)
     return score.value < ENOUGH or bool(score.outdated)
 
 

@@ -42,13 +42,14 @@ class System(NamedTuple):
 class Step(NamedTuple):
     """One thing that may happen to the system; `cost` counts the faults in it.
 
-    `maybe`: which of these it is depends on what the search does not know of the past.
+    `maybe`: which of these it is depends on what the search does not know of the past. `told`: what is seen of it.
     """
 
     label: str
     cost: int
     to: System
     maybe: bool = False
+    told: str = ""
 
 
 class Net:
@@ -76,11 +77,13 @@ class Net:
         values = {"Execution": execution, "State": {"EnteredTime": began}}
         context = Context(freeze(values), "train", self.around)
         for move in steps(self.train.block, system.train, context, system.world):
-            yield Step(move.label, move.cost, self._after_train(system, move), move.maybe)
+            told = _told("Train", move)
+            yield Step(move.label, move.cost, self._after_train(system, move), move.maybe, told)
 
     def teardown_steps(self, system: System, index: int) -> Iterator[Step]:
         for move in self.teardown_moves(system.teardowns[index], system.world):
-            yield Step(move.label, move.cost, self.after_teardown(system, index, move), move.maybe)
+            told = _told("Teardown", move)
+            yield Step(move.label, move.cost, self.after_teardown(system, index, move), move.maybe, told)
 
     def teardown_moves(self, one: Teardown, world: World) -> Iterator[Move]:
         """What this teardown may do, whoever else there is."""
@@ -178,6 +181,15 @@ def _end(standing: Done | Fault) -> End:
     if isinstance(standing, Done):
         return End("SUCCEEDED", output=standing.output)
     return End("FAILED", standing.error, standing.cause)
+
+
+def _told(who: str, move: Move) -> str:
+    """A call that failed; how an execution ended, and what file systems are there then."""
+    if isinstance(move.to, Frame):
+        return move.label.partition("\n")[0] if "is refused" in move.label else ""
+    end = _end(move.to)
+    left = ", ".join(f"{one.id} {one.lifecycle}" for one in move.world.file_systems)
+    return f"{who} {end.status} {end.error} {end.cause} {end.output}; {left}"
 
 
 def _trimmed(world: World) -> World:

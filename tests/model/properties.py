@@ -9,6 +9,15 @@ from tests.model.net import System
 from tests.model.world import World
 
 
+def at_any_time(world: World) -> str | None:
+    """What is certified as deleted is so, or about to be: not even for a while does the certificate say too much."""
+    told = certificate_of(world)
+    still = [one for one in world.file_systems if one.lifecycle in ("CREATING", "AVAILABLE")]
+    if told and told.file_system.fate == "deleted" and still:
+        return f"certified as deleted, but {still[0].id} is {still[0].lifecycle}"
+    return None
+
+
 def at_the_end(system: System) -> str | None:
     """Nothing is under way, and nobody will come again: all three promises at once."""
     world = system.world

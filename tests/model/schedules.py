@@ -6,8 +6,14 @@ of everything is what the search is for.
 
 from collections.abc import Iterator
 
+from contract import tags
 from tests.model import properties, s3
+from tests.model.interpreter import GoesRound
 from tests.model.net import Net, Step, System
+from tests.model.world import FileSystem
+
+# An ordinary run passes through a fifth of them.
+MOST_STATES = 300
 
 
 def next_steps(net: Net, system: System, *, stops: bool = True) -> list[Step]:
@@ -59,10 +65,29 @@ def outcome(system: System) -> str:
         return f"BROKEN: {world.broken or 'Train never ends'}"
     told = properties.certificate_of(world)
     verdict = told and f"{told.verdict.training}/{told.verdict.durability}/{told.file_system.fate}"
-    left = ", ".join(f"{one.id} {one.lifecycle} {one.tags.get('belay:state')}" for one in world.file_systems)
+    left = ", ".join(f"{one.id} {one.lifecycle} {_told_by_tags(one)}" for one in world.file_systems)
     tasks = sum(one.may_write for one in world.trainings)
     steps = sum(s3.is_whole(world.s3, step) for step in range(1, world.saved + 1))
     end = f"{world.train.status} {world.train.error or ''} {world.train.cause or ''}".strip()
     told_someone = ", a person was told" if world.told else ""
     where = left or "no file system"
     return f"{end} | {verdict or 'no certificate'} | {where}, {tasks} tasks, {steps}/{world.saved} in S3{told_someone}"
+
+
+def _told_by_tags(one: FileSystem) -> str:
+    """What it may hold; and of one that is kept why, since when, and for how much a day."""
+    kept = [one.tags[key] for key in (tags.KEPT_WHY, tags.KEPT_SINCE, tags.KEPT_USD_A_DAY) if key in one.tags]
+    return " ".join([one.tags[tags.STATE], *kept])
+
+
+def ordinary(net: Net) -> tuple[str, int]:
+    """How a run ends that meets no fault, and how many states it passes through, its teardown's with them."""
+    net.around.faults = False
+    system, passed = net.begin(), 0
+    while ahead := next_steps(net, system, stops=False):
+        system = ahead[0].to
+        # A step is what stands on its first line, and all that follows it silently.
+        passed += ahead[0].label.count("\n") + 1
+        if passed > MOST_STATES:
+            raise GoesRound(ahead[0].label)
+    return outcome(system), passed

@@ -1,24 +1,12 @@
-"""Every call that a flow makes exists, gets what it needs, and can give the errors that the flow waits for."""
+"""What the rules about calls see: one that AWS does not have, a wrong parameter, an error that never comes."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.support.asl import Json, states, tasks
+from tests.support.asl import Json, states
 from tests.support.integrations import unknown_errors, wrong_calls
 from tests.support.templates import Assembly
-
-MACHINES = ("Train", "Teardown")
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_every_call_is_one_that_aws_has(assembly: Assembly, machine: str) -> None:
-    assert wrong_calls(assembly.machine(machine)) == []
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_every_error_that_is_waited_for_can_come(assembly: Assembly, machine: str) -> None:
-    assert unknown_errors(assembly.machine(machine)) == []
 
 
 @pytest.mark.parametrize(
@@ -88,14 +76,6 @@ def test_an_error_that_never_comes_is_seen(assembly: Assembly, state: str, error
     teardown["States"][state]["Catch"].append({"ErrorEquals": [error], "Next": "Certify"})
     resource = teardown["States"][state]["Resource"]
     assert unknown_errors(teardown) == [f"{state}: {error} is not an error of {resource}"]
-
-
-def test_every_call_that_makes_or_removes_something_names_its_token(assembly: Assembly) -> None:
-    """Without one the SDK makes one up, and a call repeated after a lost answer does its work twice."""
-    calls = {name: state for machine in MACHINES for name, state in tasks(assembly.machine(machine)).items()}
-    fsx = {name: state for name, state in calls.items() if "aws-sdk:fsx:" in state["Resource"]}
-    assert fsx
-    assert [name for name, state in fsx.items() if "ClientRequestToken" not in state["Arguments"]] == []
 
 
 def test_the_file_system_is_made_with_the_tags_and_the_token_that_accept_gave(assembly: Assembly) -> None:

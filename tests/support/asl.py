@@ -29,6 +29,12 @@ class Scope:
     def arrows(self) -> list[Arrow]:
         return [arrow for name, state in self.states.items() for arrow in arrows_of(name, state)]
 
+    def assigned_on(self, arrow: Arrow) -> Json:
+        """A Catch and a rule of a Choice assign for their own way only; the state's own Assign is for the others."""
+        holder = self.states[arrow.source] if arrow.kind in ("next", "default") else arrow.rule
+        assigned: Json = holder.get("Assign", {})
+        return assigned
+
     def reachable(self, start: str, *, without: Collection[Arrow] = ()) -> set[str]:
         """Every state that can be entered from `start`, itself included, if these arrows were not there."""
         seen, ahead = {start}, [start]
