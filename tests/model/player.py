@@ -54,7 +54,7 @@ class Player:
         thread = threading.Thread(target=_run, args=(self._programs[execution.machine], env), daemon=True)
         thread.start()
         # Stopped between two states of a Parallel, the interpreter's own threads may wait for each other for ever.
-        while thread.is_alive() and env.is_running():
+        while thread.is_alive() and (env.program_state() is None or env.is_running()):
             thread.join(0.005)
         return script.difference or _difference_of_ends(execution, env)
 
@@ -100,15 +100,16 @@ class _Script:
     def _next(self, state: str, frame: Any, *, is_call: bool) -> Said:
         until = time.monotonic() + PATIENCE_SECONDS
         while self.env.is_running() and frame.is_running():
-            if not self._left:
-                self._end(state)
-            elif (self._left[0].arguments is not None) == is_call and self._left[0].state in (state, ""):
+            if not self._left and self._stops:
+                self._stop()
+            elif self._left and (self._left[0].arguments is not None) == is_call and self._left[0].state in (state, ""):
                 self._lasting = {one: fault for one, fault in self._lasting.items() if not self._is_past(one, state)}
                 self._turn.notify_all()
                 return self._left.pop(0)
             elif time.monotonic() > until:
-                self._give_up(f"{state} asks, and it should be {self._left[0].state or 'the end of what was awaited'}")
+                self._give_up(f"{state} asks, and it should be {self._due()}")
             else:
+                # With nothing left, another branch may be about to end them all.
                 self._turn.wait(0.02)
         raise Interrupted
 
@@ -116,14 +117,16 @@ class _Script:
         """Whether nobody can still be repeating `earlier`, now that `now` is answered."""
         return self._scope_of[now] in (0, self._scope_of[earlier])
 
-    def _end(self, state: str) -> None:
-        if self._stops:
-            self.env.set_stop(stop_date=datetime.datetime.now(datetime.UTC), cause=None, error=None)
-        else:
-            self._give_up(f"{state} asks, and nothing should ask any more")
+    def _due(self) -> str:
+        if not self._left:
+            return "nobody any more"
+        return self._left[0].state or "the end of what was awaited"
 
     def _give_up(self, why: str) -> None:
         self.difference = self.difference or why
+        self._stop()
+
+    def _stop(self) -> None:
         self.env.set_stop(stop_date=datetime.datetime.now(datetime.UTC), cause=None, error=None)
 
     def _compare(self, said: Said, arguments: Any) -> None:
