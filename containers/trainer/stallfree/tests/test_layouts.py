@@ -16,7 +16,7 @@ from stallfree.checkpoint import manifest
 from stallfree.saving import safetensors_layout, torch_layout
 from stallfree.saving.direct import write_durably
 from stallfree.saving.image import Image
-from stallfree.saving.layout import Layout
+from stallfree.saving.layout import Content, Layout
 from stallfree.saving.staging import HostCopies
 
 
@@ -105,7 +105,7 @@ def test_what_is_settled_is_written_while_the_rest_is_still_being_sealed(tmp_pat
     layout = torch_layout.layout_of("optimizer.pt", optimizer.state_dict())
     may_go_on = threading.Event()
 
-    def seal_slowly(content: memoryview) -> Iterator[int]:
+    def seal_slowly(content: Content) -> Iterator[int]:
         for end in layout.seal(content):
             yield end
             assert may_go_on.wait(60)
@@ -137,7 +137,7 @@ def test_what_is_settled_is_written_while_the_rest_is_still_being_sealed(tmp_pat
 
 
 def test_a_seal_that_fails_leaves_nobody_waiting() -> None:
-    def fail(content: memoryview) -> Iterator[int]:
+    def fail(content: Content) -> Iterator[int]:
         raise OSError("no more")
         yield 0
 

@@ -97,7 +97,7 @@ def eight_bit(**settings: Any) -> Callable[[Trainer], None]:
     return change
 
 
-KINDS: dict[str, tuple[Callable[[Trainer], None], dict[str, str]]] = {
+KINDS: dict[str, tuple[Callable[[Trainer], None], dict[str, Any]]] = {
     "adafactor": (lambda trainer: None, {"optim": "adafactor"}),
     "sgd": (lambda trainer: None, {"optim": "sgd"}),
     "eight bits": (eight_bit(as_tensors_of_their_own=False), {}),
