@@ -36,15 +36,12 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 
 # ---- figures: each prints a table and writes build/figures/<name>.json
 
-.PHONY: bench-cost bench-face bench-checkpoint chaos crash-test screenshots
+.PHONY: bench-cost bench-face bench-checkpoint chaos crash-test
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) benchmarks.run_cost
 
 bench-face: .venv/.local ## how long help takes, and the report of a run of 1,000,000 events
 	@$(IN_VENV) benchmarks.face
-
-screenshots: .venv/.check ## the report of sample runs as Chromium shows it, into build/figures
-	@$(IN_VENV) tests.report.screenshots
 
 bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 to 25 idle minutes; OPTIONS=--help)
 	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)
@@ -118,7 +115,7 @@ e2e: .venv/.check node_modules/.ready ## whole runs on a local cloud, with fault
 
 # ---- keep it in order
 
-.PHONY: fix schema reference recording constraints clean pristine
+.PHONY: fix schema reference screenshots recording constraints clean pristine
 fix: .venv/.check ## format, and mend what ruff can mend
 	@$(IN_VENV) ruff format .
 	@$(IN_VENV) ruff check --fix .
@@ -129,6 +126,9 @@ schema: .venv/.local ## write docs/job.schema.json from the contract
 reference: .venv/.local ## write docs/cli.md from the commands, and docs/job.md from the job file's models
 	@$(IN_VENV) client.cli.reference
 	@$(IN_VENV) contract.reference
+
+screenshots: .venv/.check ## the report of sample runs as Chromium shows it: build/figures, and the pictures of docs/guide.md
+	@$(IN_VENV) tests.report.screenshots
 
 recording: .venv/.check node_modules/.ready ## run make demo, and show in README what it showed (75 idle seconds)
 	@$(IN_VENV) tests.support.recording
@@ -189,7 +189,7 @@ build/deepspeed/.ready: requirements/deepspeed.txt .venv/.local
 
 node_modules/.ready: package.json package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' \
-		|| { echo "Belay needs Node 22 or newer, for the CDK command line: https://nodejs.org" >&2; exit 1; }
+		|| { echo "Belay needs Node 20 or newer, for the CDK command line: https://nodejs.org" >&2; exit 1; }
 	@echo "Installing the CDK command line into node_modules ..."
 	@npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@

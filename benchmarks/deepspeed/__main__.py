@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,70 +50,88 @@ def main() -> None:
 
 def _of_stage(stage: int, scratch: Path, chance: random.Random, console: Console) -> list[Figure]:
     console.print(f"ZeRO {stage}: a training that nothing befalls (the first of all compiles for some minutes) ...")
-    expected = _end_of(_trained(scratch / "quiet", stage))
-    corrupt = other_end = 0
-    for number in range(_KILLS):
-        console.print(f"ZeRO {stage}: killed in a save, and resumed, {number + 1} of {_KILLS} ...")
-        folder = scratch / f"killed-{number}"
+    quiet = scratch / "quiet"
+    _train(quiet, stage)
+    expected = _end_of(quiet)
+    killed = [scratch / f"killed-{number}" for number in range(_KILLS)]
+    corrupt = 0
+    for folder in killed:
+        console.print(f"ZeRO {stage}: killed in a save: {folder.name} ...")
         _kill_in_a_save(folder, stage, after_seconds=chance.uniform(0, 0.05))
         corrupt += len(newest_whole(folder).passed_over)
-        other_end += _end_of(_trained(folder, stage, resume=True)) != expected
-    console.print(f"ZeRO {stage}: the newest checkpoint damaged ...")
-    damaged = scratch / "quiet"
-    shutil.rmtree(damaged / f"checkpoint-{STEPS}")
-    _damage(damaged / f"checkpoint-{STEPS - SAVE_EVERY}", chance)
-    end = _end_of(_trained(damaged, stage, resume=True))
+    shutil.rmtree(quiet / f"checkpoint-{STEPS}")
+    _damage(quiet / f"checkpoint-{STEPS - SAVE_EVERY}", chance)
+    anew = other_end = 0
+    for folder in (*killed, quiet):
+        console.print(f"ZeRO {stage}: resumed: {folder.name} ...")
+        anew += not _goes_on_from_the_newest_whole(folder, stage)
+        other_end += _end_of(folder) != expected
     return [
-        Figure(f"ZeRO {stage}: kills in a save", _KILLS, "kills", "some", _KILLS > 0),
-        Figure(f"ZeRO {stage}: not whole after a kill", corrupt, "checkpoints", "none", not corrupt),
-        Figure(f"ZeRO {stage}: another end after a resume", other_end, "trainings", "none", not other_end),
-        Figure(f"ZeRO {stage}: another end after damage", int(end != expected), "trainings", "none", end == expected),
+        Figure(f"ZeRO {stage}: not whole after {_KILLS} kills", corrupt, "checkpoints", "none", not corrupt),
+        Figure(f"ZeRO {stage}: resumed not from the newest whole one", anew, "trainings", "none", not anew),
+        Figure(f"ZeRO {stage}: another end, damaged one included", other_end, "trainings", "none", not other_end),
     ]
 
 
-def _trained(folder: Path, stage: int, *, resume: bool = False) -> Path:
-    training, log = _begin(folder, stage, resume=resume)
-    if training.wait(_MOST_SECONDS):
-        raise Failed("\n".join(log.read_text().splitlines()[-30:]))
-    return folder
+def _goes_on_from_the_newest_whole(folder: Path, stage: int) -> bool:
+    newest = newest_whole(folder).found
+    if newest is None:
+        raise Failed(f"nothing in {folder.name} is whole")
+    _train(folder, stage, resume=True)
+    return f"Resumed(step={newest.step}, " in _log_of(folder).read_text()
 
 
-def _begin(folder: Path, stage: int, *, resume: bool) -> tuple[subprocess.Popen[bytes], Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder.with_suffix(".log")
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    script = ["-m", "benchmarks.deepspeed.training", str(folder), f"--stage={stage}", *(["--resume"] if resume else [])]
-    with log.open("wb") as said:
-        # A session of its own, so that all of it can be killed at once.
-        return subprocess.Popen(
-            torchrun + script, stdout=said, stderr=subprocess.STDOUT, start_new_session=True, env=_environment()
-        ), log
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS": "1"}
+def _train(folder: Path, stage: int, *, resume: bool = False) -> None:
+    with _training(folder, stage, resume=resume) as training:
+        if training.wait(_MOST_SECONDS):
+            raise Failed(_last_words(folder))
 
 
 def _kill_in_a_save(folder: Path, stage: int, *, after_seconds: float) -> None:
-    training, log = _begin(folder, stage, resume=False)
     begun = folder / ".staging" / f"checkpoint-{STEPS - SAVE_EVERY}"
-    while not begun.exists():
-        if training.poll() is not None:
-            raise Failed("\n".join(log.read_text().splitlines()[-30:]))
-        time.sleep(0.001)
-    time.sleep(after_seconds)
-    for process in _family(training.pid):
-        os.kill(process, signal.SIGKILL)
-    training.wait()
+    latest = time.monotonic() + _MOST_SECONDS
+    with _training(folder, stage) as training:
+        while not begun.exists():
+            if training.poll() is not None or time.monotonic() > latest:
+                raise Failed(_last_words(folder))
+            time.sleep(0.001)
+        time.sleep(after_seconds)
+
+
+@contextmanager
+def _training(folder: Path, stage: int, *, resume: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    """What is left of it at the end is killed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    script = ["-m", "benchmarks.deepspeed.training", str(folder), f"--stage={stage}", *(["--resume"] if resume else [])]
+    environment = os.environ | {"DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS": "1"}
+    with _log_of(folder).open("wb") as said:
+        training = subprocess.Popen(torchrun + script, stdout=said, stderr=subprocess.STDOUT, env=environment)
+    try:
+        yield training
+    finally:
+        for process in _family(training.pid):
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        training.wait()
 
 
 def _family(first: int) -> list[int]:
     """torchrun gives each of its processes a session, so a signal to its group would miss them."""
     family = [first]
     for pid in family:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            family += [int(child) for child in (task / "children").read_text().split()]
+        with suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                family += [int(child) for child in (task / "children").read_text().split()]
     return family
+
+
+def _log_of(folder: Path) -> Path:
+    return folder.with_suffix(".log")
+
+
+def _last_words(folder: Path) -> str:
+    return "\n".join(_log_of(folder).read_text().splitlines()[-30:])
 
 
 def _damage(checkpoint: Path, chance: random.Random) -> None:

@@ -49,7 +49,7 @@ def main() -> None:
     model = GPT2LMHeadModel(
         GPT2Config(vocab_size=64, n_positions=16, n_embd=64, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)
     )
-    trainer = Trainer(model, arguments, train_dataset=Numbers(), callbacks=[Stallfree()])
+    trainer = Trainer(model, arguments, train_dataset=Numbers(), callbacks=[Stallfree(sink=print)])
     trainer.train(resume_from_checkpoint=chosen.resume)
 
 

@@ -47,13 +47,13 @@ def drill(file: Path, *, fault: str, deployment_name: str) -> Exit:
         stateMachineArn=cloud.deployment.train_machine_arn, input=json.dumps(_drilled(read.raw))
     )
     run = cloud.run(started["executionArn"])
-    # Of this run alone: another of the same job may be at work. There is no task yet that it could be late for.
-    concerns = {tags.RUN: run.prefix.run}
-    if fault in _OF_A_LOCAL_CLOUD:
-        _ask_local_cloud("POST", {**_OF_A_LOCAL_CLOUD[fault], "where": concerns})
     out = voice.console()
     out.print(f"Run [bold]{run.prefix.run}[/] has started. To see it: belay watch {run.prefix.run}")
+    # Of this run alone: another of the same job may be at work. There is no task yet that it could be late for.
+    concerns = {tags.RUN: run.prefix.run}
     try:
+        if fault in _OF_A_LOCAL_CLOUD:
+            _ask_local_cloud("POST", {**_OF_A_LOCAL_CLOUD[fault], "where": concerns})
         with out.status("waiting for its fault, then for its certificate ..."):
             _let_it_happen(cloud, run, fault, out)
             _until(run, lambda: run.certificate() is not None, "its certificate is there")

@@ -59,7 +59,9 @@ def validate(file: File, as_json: AsJson = False) -> None:
 @app.command(rich_help_panel=_BEFORE)
 def plan(
     file: File,
-    parameters: Annotated[float | None, typer.Option(help="How many the model has, as in 7e9.")] = None,
+    parameters: Annotated[
+        float | None, typer.Option(help="How many the model has, as in 7e9.", min=1, max=1e15)
+    ] = None,
     deployment: Deployment = "belay",
     as_json: AsJson = False,
 ) -> None:

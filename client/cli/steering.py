@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from client.estimate import Estimate, estimate_of
 from client.progress import Look, progress_of
 from client.reading import Run
 from contract import stop_reasons
+from contract.events import Started
 from contract.paths import checkpoint_folder
 
 
@@ -35,8 +37,8 @@ def kill(name: str, *, sure: Callable[[str], bool], deployment_name: str) -> Exi
     """What is whole on the file system is still exported and proven, as after every end."""
     cloud = connect(deployment_name)
     run = cloud.run(name)
-    look, tasks = run.look(), cloud.tasks(run.prefix.run)
-    if look.is_over and not tasks:
+    look = run.look()
+    if look.is_over and not cloud.tasks(run.prefix.run):
         raise Refused(
             f"run {run.prefix.run} trains no longer: {look.status}; 'belay status {run.prefix.run}' says more"
         )
@@ -47,7 +49,8 @@ def kill(name: str, *, sure: Callable[[str], bool], deployment_name: str) -> Exi
     if not sure(f"End run {run.prefix.run} without saving?"):
         out.print(f"The run goes on. To save first: belay cancel {run.prefix.run}", markup=False)
         return Exit.INTERRUPTED
-    _end_at_once(cloud, run, tasks, is_over=look.is_over)
+    # Asked again: a person takes their time, and another attempt may have begun.
+    _end_at_once(cloud, run, cloud.tasks(run.prefix.run), is_over=run.look().is_over)
     out.print(f"Run {run.prefix.run} ends now. What it had saved is exported and proven; then its file system goes.")
     out.print(f"Next: belay watch {run.prefix.run}   belay resume {run.prefix.run}", markup=False)
     return Exit.OK
@@ -55,8 +58,8 @@ def kill(name: str, *, sure: Callable[[str], bool], deployment_name: str) -> Exi
 
 def _would_be_lost(look: Look, estimate: Estimate) -> str:
     progress = progress_of(look)
-    if progress.step is None:
-        return "Training has not begun: nothing would be lost."
+    if progress.step is None or progress.step < (progress.last_saved_step or 0):
+        return _of_an_unknown_step(look, progress.last_saved_step)
     time = (
         "" if estimate.unsaved_seconds is None else f", {voice.duration(timedelta(seconds=estimate.unsaved_seconds))}"
     )
@@ -65,17 +68,34 @@ def _would_be_lost(look: Look, estimate: Estimate) -> str:
     return f"At step {progress.step}, {saved}: {progress.steps_unsaved} steps{time}{price} of training would be lost."
 
 
+def _of_an_unknown_step(look: Look, last_saved_step: int | None) -> str:
+    """A script says which step it is at only when it logs."""
+    if not any(isinstance(event, Started) for event in look.events):
+        return "Training has not begun: nothing would be lost."
+    saved = "nothing is saved" if last_saved_step is None else f"step {last_saved_step} is saved"
+    return f"It trains, and has not logged how far it is; {saved}: all training since would be lost."
+
+
 def _end_at_once(cloud: Cloud, run: Run, tasks: list[dict[str, Any]], *, is_over: bool) -> None:
     """First the tag: whoever is told to stop looks for it. Then the execution, which would begin another attempt."""
-    ecs = cloud.clients("ecs")
-    for task in tasks:
-        ecs.tag_resource(resourceArn=task["taskArn"], tags=[{"key": stop_reasons.END_NOW_TAG, "value": "belay kill"}])
-    if not is_over:
-        cloud.clients("stepfunctions").stop_execution(
-            executionArn=run.execution_arn, error="Killed", cause="a person ended it at once with 'belay kill'"
-        )
-    for task in tasks:
-        ecs.stop_task(cluster=task["clusterArn"], task=task["taskArn"], reason=f"{stop_reasons.KILLED} (belay kill)")
+    ecs, tag = cloud.clients("ecs"), stop_reasons.END_NOW_TAG
+    try:
+        for task in tasks:
+            ecs.tag_resource(resourceArn=task["taskArn"], tags=[{"key": tag, "value": "belay kill"}])
+        if not is_over:
+            cloud.clients("stepfunctions").stop_execution(
+                executionArn=run.execution_arn, error="Killed", cause="a person ended it at once with 'belay kill'"
+            )
+        for task in tasks:
+            ecs.stop_task(
+                cluster=task["clusterArn"], task=task["taskArn"], reason=f"{stop_reasons.KILLED} (belay kill)"
+            )
+    except BaseException:
+        # It goes on, and whatever stops it later is not to cost its last save.
+        for task in tasks:
+            with suppress(Exception):
+                ecs.untag_resource(resourceArn=task["taskArn"], tagKeys=[tag])
+        raise
 
 
 def resume(name: str, *, step: int | None, follow: bool, deployment_name: str, as_json: bool) -> Exit:

@@ -29,7 +29,9 @@ def main() -> None:
                 print(f"wrote {picture.relative_to(REPOSITORY)}")
         for scheme in ("light", "dark"):
             top = browser.open(Path(home) / "one-run.html", scheme=scheme, **_TOP)
-            top.picture(SHOWN / f"report-{scheme}.png", whole=False)
+            picture = SHOWN / f"report-{scheme}.png"
+            top.picture(picture, whole=False)
+            print(f"wrote {picture.relative_to(REPOSITORY)}")
 
 
 if __name__ == "__main__":

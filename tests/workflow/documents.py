@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from awscli.clidriver import create_clidriver
 
 from client.cli.outcome import Exit
 from tests.support.documented import on_the_local_cloud
+from tests.workflow.jobs import digits
 from tests.workflow.runs import Deployed, Run
 
 Belay = Callable[..., tuple[int, str]]
@@ -21,14 +23,21 @@ _MAY_FIND_SOMETHING = {"doctor", "kept", "sweep"}
 def do_what_they_say(deployed: Deployed, belay: Belay, over: Run, *, step: int) -> None:
     """In a folder with job.json. `step`: a checkpoint of that run that may go."""
     _at_a_run_that_is_over(belay, over.run, step)
+    Path("job.json").write_text(json.dumps(digits("living", steps=100_000)))
     assert belay("submit", "job.json")[0] == belay("resume", over.run)[0] == Exit.OK
-    living = [deployed.known(one["execution_arn"], over.job) for one in json.loads(belay("ps", "--json")[1])[:2]]
-    for run in living:
-        _until_it_is_accepted(run)
-    _with_the_aws_cli(deployed, over, stopped=living[0].arn)
-    assert belay("cancel", living[1].run)[0] == Exit.OK
-    for run in living:
+    resumed, submitted = (deployed.known(one["execution_arn"], over.job) for one in _newest(belay))
+    # It has nothing left to train, so it lives the shorter.
+    _until_it_is_accepted(resumed)
+    assert belay("cancel", resumed.run)[0] == Exit.OK
+    _until_it_is_accepted(submitted)
+    _with_the_aws_cli(deployed, over, stopped=submitted.arn)
+    for run in (resumed, submitted):
         assert belay("watch", run.run)[0] == Exit.NOT_TRAINED and run.status == "ABORTED"
+
+
+def _newest(belay: Belay) -> list[dict[str, Any]]:
+    newest: list[dict[str, Any]] = json.loads(belay("ps", "--json")[1])[:2]
+    return newest
 
 
 def _until_it_is_accepted(run: Run) -> None:

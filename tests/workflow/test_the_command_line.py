@@ -14,7 +14,7 @@ from local_cloud import environment
 from local_cloud.faults import KillTraining
 from tests.workflow import documents
 from tests.workflow.documents import Belay
-from tests.workflow.jobs import digits
+from tests.workflow.jobs import digits, script
 from tests.workflow.runs import Deployed, Run
 
 
@@ -127,11 +127,11 @@ def test_a_drill_that_stops_the_execution_during_training_saves_exports_and_dele
 def test_a_run_that_is_killed_ends_without_its_last_save_and_leaves_nothing_behind(
     deployed: Deployed, belay: Belay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Told to stop, it would have saved: nothing else does in this job."""
+    """Told to stop, it would save at the end of its step: nothing else does in this job."""
     monkeypatch.setattr("typer.confirm", lambda question: "without saving" in question)
-    job = digits("killed", steps=100_000, every="1h")
+    job = script("killed", "data/crash.py", "--slow-from", "10", every="1h")
     run = deployed.start(job)
-    run.until(lambda: (of_json(belay, "status", run.run)["step"] or 0) > 10, "it trains")
+    run.until(lambda: (of_json(belay, "status", run.run)["step"] or 0) >= 10, "it trains")
     code, said = belay("kill", run.run)
     assert code == Exit.OK and "of training would be lost" in said
     run.until_certified()

@@ -93,7 +93,7 @@ class Supervisor:
 def reason_of(code: int, supervisor: Supervisor, last_words: Path) -> str:
     """Why training ended with this code, in the words of the training itself where it left any."""
     if supervisor.end_asked:
-        return "training was ended at once, as somebody asked, and did not save first"
+        return "training was ended at once, as somebody asked, without waiting for its save"
     if supervisor.deadline_passed:
         return "training did not end in time when asked to, and was killed"
     if supervisor.stop_asked:

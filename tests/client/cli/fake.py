@@ -98,6 +98,9 @@ class Aws:
     def tag_resource(self, *, resourceArn: str, tags: list[dict[str, str]]) -> None:
         self.told += [f"tag {resourceArn}: {tag['key']}" for tag in tags]
 
+    def untag_resource(self, *, resourceArn: str, tagKeys: list[str]) -> None:
+        self.told += [f"untag {resourceArn}: {key}" for key in tagKeys]
+
     def stop_task(self, *, cluster: str, task: str, reason: str) -> None:
         self.told.append(f"stop {task}: {reason}")
 

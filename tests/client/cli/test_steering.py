@@ -8,6 +8,7 @@ import pytest
 
 from client.cli import steering
 from client.cli.outcome import Exit, Refused
+from contract.events import Started
 from contract.stop_reasons import END_NOW_TAG, KILLED
 from tests.client.cli.fake import Aws
 from tests.client.looks import at, saved, step
@@ -61,6 +62,48 @@ def test_before_training_there_is_nothing_to_lose(aws: Aws, capsys: pytest.Captu
     assert kill(aws.run(JOB, at=at(0), status="RUNNING")) is Exit.OK
     assert aws.told == ["stop 0: Killed"]
     assert "nothing would be lost" in capsys.readouterr().out
+
+
+def test_a_script_that_logs_no_step_is_not_taken_for_one_that_has_not_begun(
+    aws: Aws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = aws.run(JOB, at=at(0), status="RUNNING")
+    aws.say(Started(run=run, attempt=1, at=at(300), job="digits", processes=1))
+    kill(run, sure=False)
+    assert "nothing is saved: all training since would be lost" in capsys.readouterr().out
+    for event in (step(50, seconds=500), saved(90, seconds=900)):
+        aws.say(event.model_copy(update={"run": run}))
+    kill(run, sure=False)
+    assert "step 90 is saved: all training since would be lost" in capsys.readouterr().out
+
+
+def test_a_kill_that_was_refused_does_not_cost_a_later_stop_its_save(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop_execution(**_: Any) -> None:
+        raise PermissionError("not allowed")
+
+    monkeypatch.setattr(aws, "stop_execution", stop_execution)
+    with pytest.raises(PermissionError):
+        kill(training(aws))
+    assert aws.told == [f"tag task-0: {END_NOW_TAG}", f"untag task-0: {END_NOW_TAG}"]
+
+
+def test_an_attempt_that_began_while_the_person_thought_is_ended_too(aws: Aws) -> None:
+    run = training(aws)
+
+    def sure(_question: str) -> bool:
+        aws.tasks.clear()
+        aws.task(run)
+        aws.task(run)
+        return True
+
+    steering.kill(run, sure=sure, deployment_name="belay")
+    assert [told.split(":")[0] for told in aws.told] == [
+        "tag task-0",
+        "tag task-1",
+        "stop 0",
+        "stop task-0",
+        "stop task-1",
+    ]
 
 
 def test_what_trains_no_longer_cannot_be_killed(aws: Aws) -> None:

@@ -37,13 +37,16 @@ def agent(says: str | None = None) -> Iterator[tuple[dict[str, str], dict[str, s
 
 
 def test_who_does_not_want_to_wait_for_the_save_is_heard_while_it_is_being_waited_for(scratch: Scratch) -> None:
-    (scratch.data / "deaf.sh").write_text("trap '' TERM\ntouch run/staging/deaf\nwhile true; do sleep 1; done\n")
+    (scratch.data / "deaf.sh").write_text(
+        "trap '' TERM\ntouch run/staging/deaf\nfor second in $(seq 300); do sleep 1; done\n"
+    )
     scratch.plan({"command": ["bash", "data/deaf.sh"]})
     with agent() as (address, tags):
         task = scratch.start(BELAY_STOP_SECONDS="100", **address)
         task.until("mounted")
         while not (scratch.files / "run" / "staging" / "deaf").exists():
             assert task.process.poll() is None
+            time.sleep(0.05)
         task.stop()
         task.until("stopping")
         time.sleep(0.5)

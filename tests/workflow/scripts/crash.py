@@ -1,6 +1,7 @@
-"""A user's own Trainer script, as anyone would write it; it raises after some steps."""
+"""A user's own Trainer script, as anyone would write it; after some steps it raises, or becomes slow."""
 
 import argparse
+import time
 
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments, ViTConfig, ViTForImageClassification
@@ -15,17 +16,23 @@ class Digits(torch.utils.data.Dataset):
         return {"pixel_values": torch.rand(1, 8, 8, generator=generator), "labels": torch.tensor(index % 10)}
 
 
-class Crash(TrainerCallback):
-    def __init__(self, at_step):
-        self.at_step = at_step
+class Trouble(TrainerCallback):
+    def __init__(self, crash_at, slow_from):
+        self.crash_at = crash_at
+        self.slow_from = slow_from
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        if self.slow_from and state.global_step >= self.slow_from:
+            time.sleep(20)
 
     def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == self.at_step:
+        if state.global_step == self.crash_at:
             raise RuntimeError("the loss is not a number")
 
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--crash-at", type=int, default=0)
+parser.add_argument("--slow-from", type=int, default=0)
 parser.add_argument("--steps", type=int, default=40)
 options = parser.parse_args()
 
@@ -45,6 +52,6 @@ trainer = Trainer(
         "out", max_steps=options.steps, per_device_train_batch_size=8, logging_steps=5, use_cpu=True, report_to="none"
     ),
     train_dataset=Digits(),
-    callbacks=[Crash(options.crash_at)],
+    callbacks=[Trouble(options.crash_at, options.slow_from)],
 )
 trainer.train()
