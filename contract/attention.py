@@ -2,3 +2,7 @@
 
 BUDGET_PERCENT = 80
 LATE_SECONDS = 3600
+
+# Under which names the ledger remembers that a person was told.
+EXPORT_LATE = "export late"
+BUDGET_ALMOST_SPENT = "budget almost spent"

@@ -87,7 +87,7 @@ def _serve(file_system: FileSystem, settings: Settings, now: datetime) -> dict[s
     spent = _spent_percent(plan, now)
     if spent is not None:
         metrics.add_metric(name="BudgetSpentPercent", unit=MetricUnit.Percent, value=spent)
-    for what, notice in attention.due(prefix, ledger, late, spent, now).items():
+    for what, notice in attention.due(prefix, ledger, late, max_loss_seconds, spent, now).items():
         if notices.tell(client("sns"), settings.notices_topic_arn, notice):
             bookkeeping.note_told(bucket, prefix, what, now)
     answer = {

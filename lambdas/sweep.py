@@ -72,7 +72,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             logger.exception("could not look after a file system", extra={"file_system": file_system.id})
             failed.append(f"{file_system.id}: {error}")
     try:
-        started += _certify_runs_without_one(settings, busy=torn_down_now | seen)
+        started += _certify_runs_without_one(settings, torn_down_now | seen, failed)
     except Exception as error:
         logger.exception("could not look for what lacks its certificate")
         failed.append(f"what lacks its certificate: {error}")
@@ -91,8 +91,8 @@ def _tell(file_system: FileSystem, settings: Settings) -> None:
         subject="Belay found a file system without a living run",
         job=job,
         run=run,
-        reason=f"it is over, and nothing had torn down its file system {file_system.id}. The sweep has started that:"
-        " it exports, proves and deletes.",
+        reason=f"it is over, and its file system {file_system.id} was still there with no teardown at work."
+        " The sweep has started one: it exports, proves and deletes.",
         last_verified_step=_last_verified_step(Bucket(client("s3"), settings.bucket), RunPrefix(job, run)),
         next_command=f"belay watch {run}",
         chapter="OrphanFound",
@@ -129,15 +129,19 @@ def _tear_down(execution_arn: str, file_system: FileSystem, settings: Settings, 
     return attempt is not None and _start(execution_arn, attempt, settings)
 
 
-def _certify_runs_without_one(settings: Settings, *, busy: set[str]) -> list[dict[str, str | None]]:
+def _certify_runs_without_one(settings: Settings, busy: set[str], failed: list[str]) -> list[dict[str, str | None]]:
     """Runs that ended before they had a file system, and whose event was lost; or after it was deleted."""
-    now, started = clock.now(), []
+    now, started = clock.now(), list[dict[str, str | None]]()
     for owner, stopped_at in _ended_badly(settings, since=now - _REMEMBERED).items():
         attempt = retrying.attempt_without(stopped_at, settings.pause, now)
-        if owner in busy or attempt is None or not _lacks_certificate(owner, settings):
+        if owner in busy or attempt is None:
             continue
-        if _start(owner, attempt, settings):
-            started.append({"id": None, "execution_arn": owner})
+        try:
+            if _lacks_certificate(owner, settings) and _start(owner, attempt, settings):
+                started.append({"id": None, "execution_arn": owner})
+        except Exception as error:
+            logger.exception("could not look after a run", extra={"execution_arn": owner})
+            failed.append(f"{owner}: {error}")
     return started
 
 
@@ -146,7 +150,7 @@ def _ended_badly(settings: Settings, *, since: datetime) -> dict[str, datetime]:
     states = client("stepfunctions")
     ended = dict(executions.ended_badly(states, settings.train_machine_arn, since=since))
     for teardown, stopped_at in executions.ended_badly(states, settings.teardown_machine_arn, since=since):
-        owner = executions.owner_of(states, teardown)
+        owner = executions.owner_of(states, teardown, settings.train_machine_arn)
         if owner is not None:
             ended[owner] = min(stopped_at, ended.get(owner, stopped_at))
     return ended

@@ -1,9 +1,9 @@
-"""When the pump tells a person of a run that still trains: once for each reason. Pure."""
+"""When the pump tells a person of a run: once for each reason. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from contract.attention import BUDGET_PERCENT, LATE_SECONDS
+from contract.attention import BUDGET_ALMOST_SPENT, BUDGET_PERCENT, EXPORT_LATE, LATE_SECONDS
 from contract.events import Saved
 from contract.ledger import Ledger
 from contract.paths import RunPrefix
@@ -11,29 +11,36 @@ from lambdas.sense.notices import Notice
 
 
 def due(
-    prefix: RunPrefix, ledger: Ledger, late: Mapping[int, Saved], spent_percent: float | None, now: datetime
+    prefix: RunPrefix,
+    ledger: Ledger,
+    late: Mapping[int, Saved],
+    max_loss_seconds: float | None,
+    spent_percent: float | None,
+    now: datetime,
 ) -> dict[str, Notice]:
     """By the name under which the ledger remembers that it was told."""
     found: dict[str, Notice] = {}
-    overdue = [step for step, save in late.items() if (now - save.at).total_seconds() >= LATE_SECONDS]
+    # A job that may lose more than that lets its exports rest for longer.
+    late_seconds = max(LATE_SECONDS, max_loss_seconds or 0)
+    overdue = [step for step, save in late.items() if (now - save.at).total_seconds() >= late_seconds]
     if overdue:
-        found["export late"] = Notice(
+        found[EXPORT_LATE] = Notice(
             subject="Belay cannot prove a checkpoint",
             job=prefix.job,
             run=prefix.run,
-            reason=f"step {min(overdue)} was saved over {LATE_SECONDS // 60} minutes ago and is not proven in S3, while"
-            " training goes on. Nothing is lost as long as its file system lives.",
+            reason=f"step {min(overdue)} was saved over {late_seconds / 60:.0f} minutes ago and is not proven in S3."
+            " Nothing is lost as long as its file system lives.",
             last_verified_step=ledger.last_verified_step,
             next_command=f"belay status {prefix.run}   belay checkpoints ls {prefix.run}",
             chapter="ExportLate",
         )
     if spent_percent is not None and spent_percent >= BUDGET_PERCENT:
-        found["budget almost spent"] = Notice(
+        found[BUDGET_ALMOST_SPENT] = Notice(
             subject="A run of Belay has almost spent its budget",
             job=prefix.job,
             run=prefix.run,
-            reason=f"{spent_percent:.0f} % of limits.budget_usd is spent. Before the end of it, it saves and stops by"
-            " itself; the same job with a larger budget goes on from there.",
+            reason=f"{spent_percent:.0f} % of limits.budget_usd is spent. If it still trains, it saves and stops by"
+            " itself before the end of it; the same job with a larger budget goes on from there.",
             last_verified_step=ledger.last_verified_step,
             next_command=f"belay status {prefix.run}",
             chapter="BudgetAlmostSpent",

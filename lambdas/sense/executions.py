@@ -64,13 +64,17 @@ def ended_badly(states: Any, machine_arn: str, *, since: datetime) -> Iterator[t
                 yield one["executionArn"], stopped_at
 
 
-def owner_of(states: Any, teardown_arn: str) -> str | None:
-    """The Train execution that it was asked for. A refusal is an answer: who asked too early need not ask again."""
+def owner_of(states: Any, teardown_arn: str, train_machine_arn: str) -> str | None:
+    """The Train execution that it was asked for; None if a person mistyped that.
+
+    A refusal is an answer: who asked too early need not ask again.
+    """
     described = states.describe_execution(executionArn=teardown_arn)
     document = json.loads(described["input"])
     if not isinstance(document, dict) or described.get("error") == RUN_STILL_ALIVE:
         return None
-    return str(document.get("execution_arn"))
+    owner = str(document.get("execution_arn"))
+    return owner if owner.startswith(f"{train_machine_arn.replace(':stateMachine:', ':execution:')}:") else None
 
 
 def start(states: Any, machine_arn: str, *, name: str, document: str) -> bool:

@@ -64,12 +64,31 @@ def test_a_checkpoint_that_is_not_proven_for_an_hour_is_told_of_once(training: W
     _names(training.mails[0], reason="step 20 was saved over 60 minutes ago", next_command=f"belay status {RUN}")
 
 
+def test_a_job_that_lets_its_exports_rest_for_long_is_not_late_when_they_begin(world: World) -> None:
+    plan = RunPlan(
+        run=RUN,
+        execution_arn=ARN,
+        started_at=STARTED_AT,
+        bucket=BUCKET,
+        prefix=PREFIX.root,
+        job=parse_job(JOB_FILE),
+        resume=None,
+        max_loss_seconds=3 * 3600.0,
+    )
+    world.put(PREFIX.plan, plan.model_dump_json())
+    world.scratch()
+    world.start_training()
+    world.save(10, minute=5)
+    assert _rounds(world, 66, 179, 186) == [0, 0, 1]
+    assert "step 10 was saved over 180 minutes ago" in world.mails[0]
+
+
 def test_what_the_sweep_found_is_told_of_when_its_teardown_begins(training: World) -> None:
     training.states.add(ARN, started_at=STARTED_AT, status="ABORTED")
     for _ in range(2):
         training.ask(sweep, {})
     [mail] = training.mails
-    _names(mail, reason=f"nothing had torn down its file system {FILE_SYSTEM}", next_command=f"belay watch {RUN}")
+    _names(mail, reason=f"its file system {FILE_SYSTEM} was still there", next_command=f"belay watch {RUN}")
 
 
 def test_a_run_without_a_ledger_is_told_of_as_well(training: World) -> None:

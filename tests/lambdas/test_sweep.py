@@ -9,6 +9,7 @@ from contract.faults import parse_job
 from contract.plan import RunPlan
 from contract.tags import State
 from lambdas import certify, sweep
+from lambdas.sense import executions
 from lambdas.sense.exceptions import SweepFailed
 from tests.lambdas.fake import HttpAnswer, answering
 from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, TEARDOWN, World
@@ -158,14 +159,16 @@ def _ended_badly(world: World, *, status: str = "ABORTED") -> None:
     world.states.add(ARN, started_at=STARTED_AT, status=status, stopDate=world.now, input=json.dumps(JOB_FILE))
 
 
-def _failed_teardown(world: World, *, error: str = "Lambda.Unknown", status: str = "FAILED") -> None:
+def _failed_teardown(
+    world: World, *, error: str = "Lambda.Unknown", status: str = "FAILED", asked: str | None = None
+) -> None:
     world.states.add(
         f"{TEARDOWN.replace(':stateMachine:', ':execution:')}:first",
         started_at=world.now - timedelta(minutes=5),
         stopDate=world.now,
         status=status,
         error=error,
-        input=json.dumps({"execution_arn": ARN}),
+        input=asked or json.dumps({"execution_arn": ARN}),
     )
 
 
@@ -213,6 +216,34 @@ def test_a_job_that_was_refused_needs_no_certificate(world: World) -> None:
     _ended_badly(world, status="FAILED")
     world.now += timedelta(hours=1)
     assert _started(world) == []
+
+
+@pytest.mark.parametrize("mistyped", ["{}", '{"execution_arn": "arn:of:nothing"}'])
+def test_a_teardown_that_a_person_mistyped_keeps_nobody_from_a_certificate(accepted: World, mistyped: str) -> None:
+    _ended_badly(accepted)
+    _failed_teardown(accepted, asked=mistyped)
+    accepted.now += timedelta(minutes=30)
+    assert _started(accepted) == [{"id": None, "execution_arn": ARN}]
+
+
+def test_one_run_that_cannot_be_looked_after_does_not_keep_the_others(
+    accepted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ARN.replace("first", "other")
+    accepted.states.add(other, started_at=STARTED_AT, status="FAILED", stopDate=accepted.now, input="{}")
+    _ended_badly(accepted)
+    look = executions.describe
+
+    def describe(states: Any, arn: str) -> Any:
+        if arn == other:
+            raise RuntimeError("no answer")
+        return look(states, arn)
+
+    monkeypatch.setattr(executions, "describe", describe)
+    accepted.now += timedelta(minutes=30)
+    with pytest.raises(SweepFailed, match="other: no answer"):
+        _started(accepted)
+    assert any(one["stateMachineArn"] == TEARDOWN for one in accepted.states.executions.values())
 
 
 def test_a_teardown_that_was_refused_is_not_gone_back_to(accepted: World) -> None:

@@ -1,7 +1,9 @@
 """Files whose content is settled now and that are written later, so that nobody waits for a disk."""
 
 import copy
+import io
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 Write = Callable[[Path], object]
@@ -27,23 +30,51 @@ def held_back(folder: Path) -> Iterator[dict[str, Write]]:
 
     Whoever writes it later finds it here, by its name in the folder.
     """
-    save, writes = torch.save, dict[str, Write]()
-
-    def hold(content: Any, file: Any, *args: Any, **named: Any) -> None:
-        name = _name(file)
-        if name is None:
-            save(content, file, *args, **named)
-        else:
-            settled = as_it_is(content)
-            writes[name] = lambda path: save(settled, path, *args, **named)
-
+    writes = dict[str, Write]()
     token = _held.set((f"{folder}/", writes))
-    _put_in_place_of_save(hold)
+    _in_place_of_save.begin()
     try:
         yield writes
     finally:
-        _put_in_place_of_save(save)
+        _in_place_of_save.end()
         _held.reset(token)
+
+
+class _InPlaceOfSave:
+    """Stands in for `torch.save` while some thread holds back; what other threads save goes on to the real one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._save: Callable[..., None] = torch.save
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._save, torch.save = torch.save, self
+            self._users += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                torch.save = self._save
+
+    def __call__(self, obj: Any, f: Any, *args: Any, **named: Any) -> None:
+        name, held, save = _name(f), _held.get(), self._save
+        if name is None or held is None:
+            save(obj, f, *args, **named)
+        elif _is_plain(obj):
+            settled = as_it_is(obj)
+            held[1][name] = lambda path: save(settled, path, *args, **named)
+        else:
+            # A copy might take memory that is not there: a scheduler can hold on to the optimizer.
+            written = io.BytesIO()
+            save(obj, written, *args, **named)
+            held[1][name] = lambda path: path.write_bytes(written.getbuffer())
+
+
+_in_place_of_save = _InPlaceOfSave()
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -60,6 +91,20 @@ def as_it_is(content: Any) -> Any:
     memo: dict[Any, Any] = {}
     _copy_quickly(content, memo, _DEPTH)
     return copy.deepcopy(content, memo)
+
+
+def _is_plain(content: Any, depth: int = 6) -> bool:
+    """Made of what is copied as quickly as it is written. What goes deeper, or round, is written."""
+    if not depth:
+        return False
+    below = partial(_is_plain, depth=depth - 1)
+    if isinstance(content, torch.Tensor | np.ndarray):
+        return isinstance(content, np.ndarray) or content.device.type == "cpu"
+    if isinstance(content, dict):
+        return all(map(below, content)) and all(map(below, content.values()))
+    if isinstance(content, list | tuple):
+        return _NUMBERS.issuperset(map(type, content)) or all(map(below, content))
+    return isinstance(content, str | bytes | int | float | None)
 
 
 def _copy_quickly(value: Any, memo: dict[Any, Any], depth: int) -> None:
@@ -86,7 +131,3 @@ def _name(file: Any) -> str | None:
 
 def _dump(content: Any, path: Path) -> None:
     path.write_text(json.dumps(content))
-
-
-def _put_in_place_of_save(save: Callable[..., None]) -> None:
-    torch.save = save  # other threads' calls go on to PyTorch's own

@@ -29,6 +29,16 @@ def _rename(model: Any) -> None:
     norm.scale = norm._parameters.pop("weight")
 
 
+def _pass_on(model: Any) -> None:
+    block = model.transformer.h[0]
+    block.attn._parameters["bias"] = block.ln_1._parameters.pop("bias")
+
+
+def _turn(model: Any) -> None:
+    weight = model.transformer.h[0].attn.c_proj.weight
+    weight.data = weight.data.t()
+
+
 def _add(model: Any) -> None:
     model.transformer.extra = torch.nn.Linear(2, 2)
 
@@ -65,6 +75,8 @@ def model() -> Any:
         _shrink,
         _replace,
         _rename,
+        _pass_on,
+        _turn,
         _add,
         _change_setting,
         _change_generation,

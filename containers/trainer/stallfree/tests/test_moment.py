@@ -3,6 +3,7 @@
 import io
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,42 @@ def test_only_what_this_thread_saves_into_the_folder_is_held_back(tmp_path: Path
         write(tmp_path / name)
     assert torch.load(tmp_path / "mine.pt", weights_only=True) == 1
     assert (tmp_path / "mine.json").read_text() == "[1]"
+
+
+def test_two_trainings_that_save_at_once_get_each_its_own_files(tmp_path: Path) -> None:
+    save, both, files = torch.save, threading.Barrier(2, timeout=60), dict[str, list[str]]()
+
+    def train(name: str) -> None:
+        with held_back(tmp_path / name) as held:
+            both.wait()
+            torch.save(name, tmp_path / name / f"{name}.pt")
+            both.wait()
+        files[name] = list(held)
+
+    with ThreadPoolExecutor(2) as trainings:
+        list(trainings.map(train, ("one", "other")))
+    assert files == {"one": ["one.pt"], "other": ["other.pt"]}
+    assert torch.save is save
+
+
+class TooLargeToCopy:
+    """As a scheduler is that holds on to an optimizer."""
+
+    def __init__(self) -> None:
+        self.value = 1
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise MemoryError
+
+
+def test_what_may_be_large_is_not_copied_but_written_into_memory_as_it_is_now(tmp_path: Path) -> None:
+    inner = TooLargeToCopy()
+    with held_back(tmp_path) as files:
+        torch.save({"inner": inner}, tmp_path / "scheduler.pt")
+    inner.value = 2
+    files["scheduler.pt"](tmp_path / "scheduler.pt")
+    with torch.serialization.safe_globals([TooLargeToCopy]):
+        assert torch.load(tmp_path / "scheduler.pt", weights_only=True)["inner"].value == 1
 
 
 def _saved(content: Any) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 _tables_of = attrgetter("_parameters", "_modules")
-_place_of = attrgetter("shape", "dtype")
+_look_of = attrgetter("shape", "dtype")
 _SETTINGS = ("config", "generation_config", "peft_config")
 
 
@@ -41,12 +41,14 @@ class Identity:
     def _parts_now(self) -> list[Any]:
         """Every module, and every weight that is saved, with what each is called in the one that it belongs to."""
         tables = [*chain.from_iterable(map(_tables_of, self._modules)), *map(_saved_buffers_of, self._modules)]
-        return [*chain.from_iterable(tables), *chain.from_iterable(map(dict.values, tables))]
+        # Their lengths too: a weight that moved to its neighbour would leave the same row of names and weights.
+        return [*chain.from_iterable(tables), *chain.from_iterable(map(dict.values, tables)), *map(len, tables)]
 
     def _places_now(self) -> list[Any]:
         if self._saves_itself:
             return list(_places_of_state(self._modules[0]))
-        return [*map(torch.Tensor.data_ptr, self._weights), *map(_place_of, self._weights)]
+        looks = chain(map(_look_of, self._weights), map(torch.Tensor.stride, self._weights))
+        return [*map(torch.Tensor.data_ptr, self._weights), *looks]
 
 
 def _saved_buffers_of(module: torch.nn.Module) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """From copies in memory to a checkpoint: written, summed, durable in all processes, committed and told."""
 
+import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,8 @@ from stallfree.saving.image import Image
 from stallfree.saving.publish import Publisher
 from stallfree.saving.saver import SaveFailed, Spoiled
 from stallfree.timing import Timing, phase
+
+logger = logging.getLogger(__name__)
 
 _WRITERS = 2
 
@@ -40,17 +43,19 @@ class Landing:
                 self._ranks.from_first(lambda: self._store.stage(flight.step))
                 parts = self._ranks.together(lambda: self._write_part(flight, ground))
                 spoiled = [name for part in parts for name in part.spoiled]
+                if spoiled:
+                    raise Spoiled(flight.step, spoiled)
                 # No manifest before every process's part is durable; a save ends in all, and ends the same way.
-                manifest = None if spoiled else self._ranks.from_first(lambda: self._commit(flight, parts))
+                manifest = self._ranks.from_first(lambda: self._commit(flight, parts))
+        except SaveFailed:
+            self._discard(flight)
+            raise
         except Exception as error:
             self._discard(flight)
             raise SaveFailed(flight.step, error) from error
         finally:
             # Also after a fault before it: training may not wait for what does not come.
             flight.copied.set()
-        if manifest is None:
-            self._discard(flight)
-            raise Spoiled(flight.step, spoiled)
         if self._is_first:
             self._publisher.committed(
                 manifest,
@@ -125,8 +130,12 @@ class Landing:
         return self._store.commit(flight.step, [file for part in parts for file in part.files])
 
     def _discard(self, flight: Flight) -> None:
+        """A folder that cannot be removed is no other fault: the next save of its step begins with that."""
         if self._is_first:
-            self._store.discard(flight.step)
+            try:
+                self._store.discard(flight.step)
+            except OSError:
+                logger.exception("What was written of step %s could not be removed.", flight.step)
 
 
 def _flushed(staged: Path, names: Collection[str]) -> list[File]:

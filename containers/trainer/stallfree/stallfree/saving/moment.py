@@ -1,6 +1,7 @@
 """What a save must note before training goes on, besides the weights. It is written when training has gone on."""
 
 import copy
+import os
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from stallfree.later import Write, held_back
 from stallfree.trainer_files import shadow, unshadow, write_checkpoint
 
 _SHARED_MEMORY = Path("/dev/shm")  # nosec B108 # a folder of our own is made in it
-IN_MEMORY = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
+IN_MEMORY = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK) else None
 """Where to make folders that are gone soon; None: where everyone does."""
 
 

@@ -145,7 +145,10 @@ class OverlappedSaver:
         if moved:
             # A snapshot may have half of two moments, and from `note` on nobody could tell.
             self._forget_snapshots()
-        self._store.choose(step)
+        try:
+            self._store.choose(step)
+        except Exception as error:
+            raise SaveFailed(step, error) from error
         flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved, slot=slot)
         try:
             flight.moment = note(self._trainer, self._trainers_own_save, self._store)

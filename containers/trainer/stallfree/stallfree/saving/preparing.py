@@ -135,6 +135,9 @@ class Preparing:
 
     def _passing(self, model: Model, reason: CannotOverlap) -> Ground:
         """Through a part of the memory that a copy would take, if there is so much."""
+        if self._ranks.count > 1:
+            # The first alone would wait for the disk, and the others for it: no longer than their time-out.
+            raise reason
         ground = PassingGround(
             model,
             self._most_bytes or _PASSING_BYTES,
