@@ -23,7 +23,7 @@ _MAY_FIND_SOMETHING = {"doctor", "kept", "sweep"}
 def do_what_they_say(deployed: Deployed, belay: Belay, over: Run, *, step: int) -> None:
     """In a folder with job.json. `step`: a checkpoint of that run that may go."""
     _at_a_run_that_is_over(belay, over.run, step)
-    Path("job.json").write_text(json.dumps(digits("living", steps=100_000)))
+    Path("job.json").write_text(json.dumps(digits("typed", steps=100_000)))
     assert belay("submit", "job.json")[0] == belay("resume", over.run)[0] == Exit.OK
     resumed, submitted = (deployed.known(one["execution_arn"], over.job) for one in _newest(belay))
     # It has nothing left to train, so it lives the shorter.

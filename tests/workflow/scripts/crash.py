@@ -49,7 +49,13 @@ config = ViTConfig(
 trainer = Trainer(
     model=ViTForImageClassification(config),
     args=TrainingArguments(
-        "out", max_steps=options.steps, per_device_train_batch_size=8, logging_steps=5, use_cpu=True, report_to="none"
+        "out",
+        max_steps=options.steps,
+        per_device_train_batch_size=8,
+        logging_steps=5,
+        use_cpu=True,
+        report_to="none",
+        disable_tqdm=True,
     ),
     train_dataset=Digits(),
     callbacks=[Trouble(options.crash_at, options.slow_from)],
