@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -39,6 +41,19 @@ def test_both_threads_lines_stand_in_one_order_in_the_log_and_on_the_mount(
     saver.join()
 
     assert told(file.read_text().splitlines()) == told(printed) == [("saved", 1), ("step", 2)]
+
+
+def test_an_event_has_a_line_of_its_own_behind_a_progress_bar_too() -> None:
+    training = (
+        "import sys; from training.hook.belay_hook.lines import print_line;"
+        "sys.stderr.write('\\r 50%|'); sys.stderr.flush(); print_line('{}')"
+    )
+    words, together = [sys.executable, "-c", training], subprocess.STDOUT
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run(words, env=environment, stdout=subprocess.PIPE, stderr=together, check=True).stdout
+    assert said.decode().splitlines()[-1] == "{}" and said.startswith(b"\r 50%|\n")
+    apart = subprocess.run(words, env=environment, capture_output=True, check=True)
+    assert apart.stdout == b"{}\n"
 
 
 def test_only_lines_that_tell_of_checkpoints_wait_for_the_disk(

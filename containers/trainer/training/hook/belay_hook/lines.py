@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-_STDOUT = 1
+_STDOUT, _STDERR = 1, 2
 
 # Shown as metrics of the job by CloudWatch, which reads them out of the log line itself.
 _METRICS = {
@@ -21,8 +21,9 @@ _NEWS = {"step", "evaluated"}
 
 
 def print_line(line: str) -> None:
-    # Past sys.stdout, which a script may have replaced.
-    os.write(_STDOUT, f"{line}\n".encode())
+    # Past sys.stdout, which a script may have replaced; and not behind its progress bar, which ends no line.
+    before = "\n" if os.path.sameopenfile(_STDOUT, _STDERR) else ""
+    os.write(_STDOUT, f"{before}{line}\n".encode())
 
 
 def append(file: Path, line: str) -> None:
