@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+from contract.certificate import Certificate, CertifiedCheckpoint, FileSystemEnd
 from contract.events import Saved, Step
 from contract.ledger import LedgerEntry, Proof
+from contract.verdict import Durability, Training, Verdict
 
 START = datetime(2026, 11, 21, 2, 44, 55, tzinfo=UTC)
 RUN = "20261121t024455z-3f9a2c1b"
@@ -29,6 +31,31 @@ def saved(number: int, *, seconds: float, attempt: int = 1, stall_seconds: float
         stall_seconds=stall_seconds,
         durable_seconds=0.2,
         manifest_crc64nvme="AAAAAAAAAAA=",
+    )
+
+
+def certificate(
+    training: Training,
+    durability: Durability,
+    *entries: LedgerEntry,
+    last_verified_step: int | None = None,
+) -> Certificate:
+    """The last verified step is that of the entries; the one given, where there are none."""
+    newest = max((entry.step for entry in entries if entry.verified_at), default=last_verified_step)
+    where = "s3://bucket/jobs/digits/run/checkpoints/"
+    verdict = Verdict(
+        training=training, durability=durability, reason="exit code 137", last_verified_step=newest, where=where
+    )
+    return Certificate(
+        run=RUN,
+        job="digits",
+        execution_arn="arn:aws:states:us-east-1:123456789012:execution:belay-train:one",
+        started_at=START,
+        certified_at=at(60),
+        verdict=verdict,
+        sentence=verdict.sentence,
+        checkpoints=[CertifiedCheckpoint(**entry.model_dump()) for entry in entries],
+        file_system=FileSystemEnd(id="fs-1", fate="kept" if durability is Durability.KEPT else "deleted"),
     )
 
 

@@ -6,10 +6,10 @@ from rich.console import Console
 from client.history import Entered, Trouble
 from client.progress import Look
 from client.show import Display, certificate_panel, checkpoints_table
-from contract.certificate import Certificate, CertifiedCheckpoint, EndedBy, FileSystemEnd, TrainingEnd, WorkLost
+from contract.certificate import EndedBy, FileSystemEnd, TrainingEnd, WorkLost
 from contract.ledger import Ledger, LedgerEntry
-from contract.verdict import Durability, Training, Verdict
-from tests.client.looks import RUN, START, at, proven, saved, step
+from contract.verdict import Durability, Training
+from tests.client.looks import RUN, START, at, certificate, proven, saved, step
 
 
 def console() -> Console:
@@ -19,27 +19,6 @@ def console() -> Console:
 def said(console: Console) -> str:
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
-
-
-def certificate(training: Training, durability: Durability, *entries: LedgerEntry) -> Certificate:
-    verdict = Verdict(
-        training=training,
-        durability=durability,
-        reason="exit code 137",
-        last_verified_step=max((entry.step for entry in entries if entry.verified_at), default=None),
-        where="s3://bucket/jobs/digits/run/checkpoints/",
-    )
-    return Certificate(
-        run=RUN,
-        job="digits",
-        execution_arn="arn:aws:states:us-east-1:123456789012:execution:belay-train:one",
-        started_at=START,
-        certified_at=at(60),
-        verdict=verdict,
-        sentence=verdict.sentence,
-        checkpoints=[CertifiedCheckpoint(**entry.model_dump()) for entry in entries],
-        file_system=FileSystemEnd(id="fs-1", fate="kept" if durability is Durability.KEPT else "deleted"),
-    )
 
 
 def test_without_a_terminal_a_run_is_plain_lines_with_a_step_line_for_each_tenth() -> None:

@@ -6,8 +6,6 @@ import pytest
 
 from contract.certificate import Certificate, WorkLost
 from contract.events import Finished, Step, parse_event
-from contract.faults import parse_job
-from contract.plan import RunPlan
 from contract.prices import Rates
 from lambdas import certify, verify
 from lambdas.sense import judging
@@ -16,10 +14,8 @@ from tests.lambdas.world import (
     BUCKET,
     FILE_SYSTEM,
     JOB,
-    JOB_FILE,
     PREFIX,
     RUN,
-    STARTED_AT,
     World,
     checksum,
 )
@@ -206,12 +202,7 @@ def _step(world: World, step: int, minute: float) -> None:
 
 
 def test_work_that_no_checkpoint_holds_is_counted_in_steps_in_time_and_in_money(saved: World) -> None:
-    job = parse_job(JOB_FILE)
-    rates = Rates(instance_usd_per_hour=1.17, file_system_usd_per_hour=0.23)
-    plan = RunPlan(
-        run=RUN, execution_arn=ARN, started_at=STARTED_AT, bucket=BUCKET, prefix=PREFIX.root, job=job, resume=None
-    ).model_copy(update={"rates": rates})
-    saved.put(PREFIX.plan, plan.model_dump_json())
+    saved.accept(rates=Rates(instance_usd_per_hour=1.17, file_system_usd_per_hour=0.23))
     _step(saved, 15, minute=15)
     _step(saved, 19, minute=25)
     _certify(saved, verification=_verified(saved))

@@ -5,29 +5,17 @@ from typing import Any
 
 import pytest
 
-from contract.faults import parse_job
-from contract.plan import RunPlan
 from contract.prices import Rates
 from lambdas import pump, sweep
 from lambdas.sense.clients import client
-from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB, JOB_FILE, NOTICES, PREFIX, RUN, STARTED_AT, World
+from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, JOB_FILE, NOTICES, PREFIX, RUN, STARTED_AT, World
 
 
 @pytest.fixture
 def training(world: World) -> World:
     """Two dollars an hour; step 10 is saved and proven."""
-    job = JOB_FILE | {"limits": {"budget_usd": 10}}
-    plan = RunPlan(
-        run=RUN,
-        execution_arn=ARN,
-        started_at=STARTED_AT,
-        bucket=BUCKET,
-        prefix=PREFIX.root,
-        job=parse_job(job),
-        resume=None,
-        rates=Rates(instance_usd_per_hour=1.5, file_system_usd_per_hour=0.5),
-    )
-    world.put(PREFIX.plan, plan.model_dump_json())
+    rates = Rates(instance_usd_per_hour=1.5, file_system_usd_per_hour=0.5)
+    world.accept(JOB_FILE | {"limits": {"budget_usd": 10}}, rates=rates)
     world.scratch()
     world.start_training()
     world.save(10, minute=5)
@@ -65,17 +53,7 @@ def test_a_checkpoint_that_is_not_proven_for_an_hour_is_told_of_once(training: W
 
 
 def test_a_job_that_lets_its_exports_rest_for_long_is_not_late_when_they_begin(world: World) -> None:
-    plan = RunPlan(
-        run=RUN,
-        execution_arn=ARN,
-        started_at=STARTED_AT,
-        bucket=BUCKET,
-        prefix=PREFIX.root,
-        job=parse_job(JOB_FILE),
-        resume=None,
-        max_loss_seconds=3 * 3600.0,
-    )
-    world.put(PREFIX.plan, plan.model_dump_json())
+    world.accept(max_loss_seconds=3 * 3600.0)
     world.scratch()
     world.start_training()
     world.save(10, minute=5)

@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from contract.faults import parse_job
-from contract.plan import RunPlan
 from contract.prices import Rates
 from contract.run import run_id
 from lambdas import pump
 from lambdas.sense import telemetry
 from lambdas.sense.exceptions import PumpFailed
 from tests.lambdas.fake import Refused
-from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, World
+from tests.lambdas.world import ARN, FILE_SYSTEM, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, World
 
 OTHER = "fs-00000000000000001"
 
@@ -189,28 +187,10 @@ def test_lag_is_measured_from_commit_to_proof_and_only_once(
     assert _metric(capsys.readouterr().out, "ExportLagSeconds") == []
 
 
-def _plan(
-    world: World, *, max_loss_seconds: float | None = None, budget_usd: float | None = None, rates: Rates | None = None
-) -> None:
-    job = parse_job(JOB_FILE | {"limits": {"budget_usd": budget_usd}} if budget_usd else JOB_FILE)
-    plan = RunPlan(
-        run=RUN,
-        execution_arn=ARN,
-        started_at=STARTED_AT,
-        bucket=BUCKET,
-        prefix=PREFIX.root,
-        job=job,
-        resume=None,
-        rates=rates,
-        max_loss_seconds=max_loss_seconds,
-    )
-    world.put(PREFIX.plan, plan.model_dump_json())
-
-
 def test_with_a_loss_allowed_it_exports_only_as_often_as_that_needs_whatever_is_saved_between(
     training: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _plan(training, max_loss_seconds=20 * 60)
+    training.accept(max_loss_seconds=20 * 60)
     exports: list[int] = []
     most_at_risk = 0.0
     # A save each minute; each export is whole in S3 two minutes after it began.
@@ -232,7 +212,7 @@ def test_with_a_loss_allowed_it_exports_only_as_often_as_that_needs_whatever_is_
 def test_what_waits_for_its_export_by_plan_is_not_called_late(
     training: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _plan(training, max_loss_seconds=20 * 60)
+    training.accept(max_loss_seconds=20 * 60)
     training.save(10, minute=50)
     _pump(training)
     training.export(10, minute=50)
@@ -246,7 +226,9 @@ def test_what_waits_for_its_export_by_plan_is_not_called_late(
 
 
 def test_it_measures_how_much_of_a_budget_is_spent(training: World, capsys: pytest.CaptureFixture[str]) -> None:
-    _plan(training, budget_usd=2.0, rates=Rates(instance_usd_per_hour=1.2, file_system_usd_per_hour=0.3))
+    training.accept(
+        JOB_FILE | {"limits": {"budget_usd": 2.0}}, rates=Rates(instance_usd_per_hour=1.2, file_system_usd_per_hour=0.3)
+    )
     training.now = training.at(40)
     _pump(training)
     assert _metric(capsys.readouterr().out, "BudgetSpentPercent") == [pytest.approx(50)]
@@ -259,7 +241,7 @@ def test_a_plan_that_cannot_be_read_keeps_no_checkpoint_from_its_export(training
 
 
 def test_without_one_it_exports_each_minute(training: World) -> None:
-    _plan(training, max_loss_seconds=None)
+    training.accept()
     training.save(10, minute=50)
     _pump(training)
     training.export(10, minute=50)
@@ -273,7 +255,7 @@ def test_more_at_risk_than_is_allowed_is_a_warning(
 ) -> None:
     warned: list[str] = []
     monkeypatch.setattr(telemetry.logger, "warning", lambda text, **_: warned.append(text))
-    _plan(training, max_loss_seconds=601)
+    training.accept(max_loss_seconds=601)
     training.save(10, minute=50)
     training.export(10, minute=50)
     _pump(training)

@@ -5,28 +5,17 @@ from typing import Any
 
 import pytest
 
-from contract.faults import parse_job
-from contract.plan import RunPlan
 from contract.tags import State
 from lambdas import certify, sweep
 from lambdas.sense import executions
 from lambdas.sense.exceptions import SweepFailed
 from tests.lambdas.fake import HttpAnswer, answering
-from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB, JOB_FILE, NOW, PREFIX, RUN, STARTED_AT, TEARDOWN, World
+from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, JOB_FILE, NOW, RUN, STARTED_AT, TEARDOWN, World
 
 
 @pytest.fixture
 def accepted(world: World) -> World:
-    plan = RunPlan(
-        run=RUN,
-        execution_arn=ARN,
-        started_at=STARTED_AT,
-        bucket=BUCKET,
-        prefix=PREFIX.root,
-        job=parse_job(JOB_FILE),
-        resume=None,
-    )
-    world.put(PREFIX.plan, plan.model_dump_json())
+    world.accept()
     return world
 
 

@@ -8,27 +8,15 @@ import pytest
 
 from contract.certificate import Certificate
 from contract.events import Step
-from contract.faults import parse_job
-from contract.plan import RunPlan
 from contract.prices import Rates
 from lambdas import certify, verify
-from tests.lambdas.world import ARN, BUCKET, FILE_SYSTEM, JOB, JOB_FILE, PREFIX, RUN, STARTED_AT, World
+from tests.lambdas.world import ARN, FILE_SYSTEM, JOB, PREFIX, RUN, STARTED_AT, World
 
 
 @pytest.fixture
 def trained(world: World) -> World:
     """It trains from minute 1 to 13, a step a minute, at two dollars an hour; what it had at minute 10 is proven."""
-    plan = RunPlan(
-        run=RUN,
-        execution_arn=ARN,
-        started_at=STARTED_AT,
-        bucket=BUCKET,
-        prefix=PREFIX.root,
-        job=parse_job(JOB_FILE),
-        resume=None,
-        rates=Rates(instance_usd_per_hour=1.5, file_system_usd_per_hour=0.5),
-    )
-    world.put(PREFIX.plan, plan.model_dump_json())
+    world.accept(rates=Rates(instance_usd_per_hour=1.5, file_system_usd_per_hour=0.5))
     world.start_training()
     world.save(9, minute=10)
     world.export(9, minute=10)

@@ -12,8 +12,10 @@ from moto.sns.models import sns_backends
 
 from contract import tags
 from contract.events import AnyEvent, Removed, Saved, Started
+from contract.faults import parse_job
 from contract.ledger import Ledger
 from contract.paths import MANIFEST, RunPrefix
+from contract.plan import RunPlan
 from contract.run import execution_digest, run_id
 from tests.lambdas.fake import FakeEcs, FakeFsx, FakeLogs, FakeStates
 
@@ -76,6 +78,20 @@ class World:
     def put(self, key: str, body: bytes | str = b"x", **more: Any) -> None:
         """With the checksum that S3 itself gives to uploads that name none; boto3 would name another."""
         self.s3.put_object(Bucket=BUCKET, Key=key, Body=body, **({"ChecksumAlgorithm": "CRC64NVME"} | more))
+
+    def accept(self, job: dict[str, Any] | None = None, **more: Any) -> None:
+        """What accepting the job leaves: its plan."""
+        plan = RunPlan(
+            run=RUN,
+            execution_arn=ARN,
+            started_at=STARTED_AT,
+            bucket=BUCKET,
+            prefix=PREFIX.root,
+            job=parse_job(job or JOB_FILE),
+            resume=None,
+            **more,
+        )
+        self.put(PREFIX.plan, plan.model_dump_json())
 
     def drop(self, key: str) -> None:
         self.s3.delete_object(Bucket=BUCKET, Key=key)

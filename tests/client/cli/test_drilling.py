@@ -10,32 +10,19 @@ from client.cli import drilling
 from client.cli.outcome import Exit, Refused
 from client.history import Entered
 from client.progress import Look
-from contract.certificate import Certificate, FileSystemEnd
+from contract.certificate import Certificate
 from contract.faults import parse_job
 from contract.paths import RunPrefix
-from contract.verdict import Durability, Training, Verdict
+from contract.verdict import Durability, Training
 from tests.client.cli.fake import Aws
-from tests.client.looks import RUN, START, at, saved
+from tests.client.looks import RUN, START, at, certificate, saved
 
 FILE = Path(__file__).parents[3] / "examples" / "digits.json"
 OF_THIS_RUN = {"belay:run": RUN}
 
 
 def ended(durability: Durability, step: int | None) -> Certificate:
-    verdict = Verdict(
-        training=Training.COMPLETED, durability=durability, reason="r", last_verified_step=step, where="s3://b/"
-    )
-    return Certificate(
-        run=RUN,
-        job="digits",
-        execution_arn="arn",
-        started_at=START,
-        certified_at=at(9),
-        verdict=verdict,
-        sentence=verdict.sentence,
-        checkpoints=[],
-        file_system=FileSystemEnd(id="fs-1", fate="deleted"),
-    )
+    return certificate(Training.COMPLETED, durability, last_verified_step=step)
 
 
 class Drilled:

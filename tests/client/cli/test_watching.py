@@ -8,26 +8,13 @@ from botocore.exceptions import EndpointConnectionError
 from client.cli import runs
 from client.cli.outcome import Exit
 from client.progress import Look
-from contract.certificate import Certificate, FileSystemEnd
+from contract.certificate import Certificate
 from contract.paths import RunPrefix
-from contract.verdict import Durability, Training, Verdict
+from contract.verdict import Durability, Training
 from tests.client.cli.fake import refused
-from tests.client.looks import RUN, START, at
+from tests.client.looks import RUN, START, certificate
 
-VERDICT = Verdict(
-    training=Training.STOPPED, durability=Durability.VERIFIED, reason="r", last_verified_step=40, where="s3://b/"
-)
-CERTIFICATE = Certificate(
-    run=RUN,
-    job="digits",
-    execution_arn="arn",
-    started_at=START,
-    certified_at=at(9),
-    verdict=VERDICT,
-    sentence=VERDICT.sentence,
-    checkpoints=[],
-    file_system=FileSystemEnd(id="fs-1", fate="deleted"),
-)
+CERTIFICATE = certificate(Training.STOPPED, Durability.VERIFIED, last_verified_step=40)
 
 
 class Watched:
