@@ -70,6 +70,29 @@ class Heavy(torch.optim.SGD):
         self.state[self.param_groups[0]["params"][0]]["kept"] = torch.rand(3_000_000)
 
 
+class Growing(torch.optim.SGD):
+    """Keeps half a megabyte more before each save."""
+
+    def step(self, closure: Any = None) -> Any:
+        kept = self.state[self.param_groups[0]["params"][0]]
+        kept["steps"] = kept.get("steps", 0) + 1
+        if kept["steps"] % 8 == 1:
+            kept[f"more {kept['steps']}"] = torch.rand(125_000)
+        return super().step(closure)
+
+
+def test_an_optimizer_that_grows_again_and_again_does_not_outgrow_what_is_allowed(
+    make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    saves = fast(make_saver=lambda task: OverlappedSaver(task, most_staging_bytes=1_300_000))
+    noting = Noting()
+    trainer = make_trainer(saves, noting)
+    trainer.optimizer = Growing(trainer.model.parameters(), lr=0.1)
+    trainer.train()
+    noting.assert_saved(out, 8, 16, 24)
+    assert "at most 1300000 are allowed" in caplog.text and PLAINLY not in caplog.text
+
+
 def test_the_optimizers_step_waits_until_the_weights_before_it_are_copied(
     make_trainer: Any, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

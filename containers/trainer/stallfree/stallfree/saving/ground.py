@@ -34,7 +34,7 @@ class Ground:
         *,
         copies: Copies,
         warn: Callable[[str], None],
-        check_memory: Callable[[int], None],
+        check_memory: Callable[[int], None] = lambda growth: None,
         slots: int = 1,
     ) -> None:
         self.ready: Future[None] = Future()
@@ -97,7 +97,9 @@ class Ground:
             return slot.images
         try:
             layout = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
-            self._check_memory(layout.size_bytes - slot.optimizer.room_bytes)
+            growth = max(0, layout.size_bytes - self._optimizer_bytes)
+            self._check_memory(growth)
+            self._optimizer_bytes += growth
             slot.optimizer.lay_out(layout)
             slot.optimizer.take(layout.sources)
         except Exception as reason:

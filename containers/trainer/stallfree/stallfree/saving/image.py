@@ -28,11 +28,6 @@ class Image:
         assert self._layout is not None, "an image is laid out before it is used"
         return self._layout
 
-    @property
-    def room_bytes(self) -> int:
-        """How large a file its memory is for already."""
-        return len(self._pages.view)
-
     def reserve(self, size: int) -> None:
         """Take the memory now, so that no save has to wait for it."""
         self._pages.reserve(size)

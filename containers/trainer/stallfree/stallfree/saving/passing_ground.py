@@ -26,7 +26,7 @@ class PassingGround(Ground):
     """The optimizer's next step waits until all is written."""
 
     def __init__(self, model: Model, most_bytes: int, *, copies: Copies, warn: Callable[[str], None]) -> None:
-        super().__init__(model, 0, copies=copies, warn=warn, check_memory=lambda growth: None, slots=0)
+        super().__init__(model, 0, copies=copies, warn=warn, slots=0)
         # Memory is taken in whole units: never more than is allowed.
         unit = HUGE_PAGE_BYTES if most_bytes >= HUGE_PAGE_BYTES else LEAST_BYTES
         self._room_bytes = most_bytes // unit * unit

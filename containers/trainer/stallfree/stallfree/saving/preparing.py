@@ -104,7 +104,7 @@ class Preparing:
     def _laid_out(self) -> Ground:
         if self._trainer.is_fsdp_enabled:
             ground: Ground = sharded.take_apart(
-                self._trainer, self._ranks, lambda: understood.check(self._trainer), self.warn_once, self._check_memory
+                self._trainer, self._ranks, lambda: understood.check(self._trainer), self.warn_once
             )
             # All processes of this machine take theirs at the same time.
             self._check_memory(ground.size_bytes * sharded.processes_here())

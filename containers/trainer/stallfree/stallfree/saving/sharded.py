@@ -56,14 +56,13 @@ class ShardedGround(Ground):
         ranks: Ranks,
         *,
         warn: Callable[[str], None],
-        check_memory: Callable[[int], None],
     ) -> None:
         layouts = tuple(_with_objects(folder, trainer.optimizer.param_groups)[0] for folder in folders)  # type: ignore[union-attr]
         buffers = frozenset(_memory_of(buffer) for buffer in understood.bare_model(trainer).buffers())
         identity = _identity_of(trainer)
         model = Model(layouts, static={}, restless=buffers, is_unchanged=lambda: _identity_of(trainer) == identity)
         copies = copies_for(understood.devices_of(trainer))
-        super().__init__(model, 0, copies=copies, warn=warn, check_memory=check_memory)
+        super().__init__(model, 0, copies=copies, warn=warn)
         self._folders = folders
         self._is_first = ranks.is_first
         self._object_places: dict[str, list[WriteResult]] = {}
@@ -89,7 +88,6 @@ def take_apart(
     ranks: Ranks,
     ready: Callable[[], None],
     warn: Callable[[str], None],
-    check_memory: Callable[[int], None],
 ) -> ShardedGround:
     """The plan of all processes together. What `ready` raises in one of them is raised in all."""
     options = StateDictOptions()
@@ -105,7 +103,7 @@ def take_apart(
         _plan(f"{FSDP_MODEL_NAME}_0", model, ranks),
         _plan(f"{OPTIMIZER_NAME}_0", optimizer, ranks),
     ]
-    return ShardedGround(trainer, folders, ranks, warn=warn, check_memory=check_memory)
+    return ShardedGround(trainer, folders, ranks, warn=warn)
 
 
 def processes_here() -> int:
