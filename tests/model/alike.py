@@ -4,7 +4,8 @@ Each is a claim about the flows and the Lambdas: that none of them decides by wh
 whatever may happen in a state may happen in the one that stands for it, and comes to the same.
 """
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from contract import tags
@@ -163,8 +164,12 @@ def _judged(error: str, cause: str) -> tuple[Any, ...]:
 def of_world(world: World) -> World:
     log = _lines(world.log)
     certificate = _certificate if world.train is None else _certificate_of_what_is_over
-    changes = {s3.PREFIX.certificate: certificate, s3.PREFIX.ledger: _ledger, s3.PREFIX.trainer_events: _events}
-    documents = {key: change(world.s3[key], log) for key, change in changes.items() if key in world.s3}
+    changes: dict[str, Callable[[bytes], bytes]] = {
+        s3.PREFIX.certificate: certificate,
+        s3.PREFIX.ledger: partial(_ledger, log),
+        s3.PREFIX.trainer_events: partial(_events, log),
+    }
+    documents = {key: change(world.s3[key]) for key, change in changes.items() if key in world.s3}
     nothing = [key for key, body in documents.items() if not body]
     return world._replace(
         # Their names follow from who runs.
@@ -236,7 +241,7 @@ def _training(one: TrainingTask, *, is_awaited: bool) -> TrainingTask:
 
 
 @cache
-def _certificate(body: bytes, log: tuple[str, ...]) -> bytes:
+def _certificate(body: bytes) -> bytes:
     told = Certificate.model_validate_json(body)
     judged = {"reason": _A_TEXT, "training": _outcome(told.verdict.training), "last_verified_step": None}
     blank = dict.fromkeys(("id", "created_at", "deleted_at", "kept_since", "kept_why", "usd_a_day"))
@@ -251,9 +256,9 @@ def _certificate(body: bytes, log: tuple[str, ...]) -> bytes:
 
 
 @cache
-def _certificate_of_what_is_over(body: bytes, log: tuple[str, ...]) -> bytes:
+def _certificate_of_what_is_over(body: bytes) -> bytes:
     """It was held against what is true when it was written. Asked is whether the file system is kept."""
-    told = Certificate.model_validate_json(_certificate(body, log))
+    told = Certificate.model_validate_json(_certificate(body))
     is_kept = told.verdict.durability is Durability.KEPT
     changes = {"training": Training.CRASHED, "durability": Durability.KEPT if is_kept else Durability.LOST}
     verdict = told.verdict.model_copy(update=changes)
@@ -261,7 +266,7 @@ def _certificate_of_what_is_over(body: bytes, log: tuple[str, ...]) -> bytes:
 
 
 @cache
-def _ledger(body: bytes, log: tuple[str, ...]) -> bytes:
+def _ledger(log: tuple[str, ...], body: bytes) -> bytes:
     """An entry that is not verified says that there was something to save; the log knows that too, if it knows any."""
     ledger = Ledger.model_validate_json(body)
     proven = [one for one in ledger.entries if one.verified_at]
@@ -282,5 +287,5 @@ def _lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def _events(body: bytes, log: tuple[str, ...]) -> bytes:
+def _events(log: tuple[str, ...], body: bytes) -> bytes:
     return "".join(f"{line}\n" for line in _news(tuple(body.decode().splitlines()), log)).encode()

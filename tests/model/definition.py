@@ -7,11 +7,11 @@ many states of the search fall together that differ only in how they were reache
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from tests.model.jsonata import compiled
 from tests.model.values import Frozen, freeze
+from tests.support.asl import patience_seconds
 
 Json = dict[str, Any]
 Template = Callable[[Mapping[str, Any]], Any]
@@ -62,13 +62,7 @@ class Rule:
 class Retrier:
     errors: tuple[str, ...]
     attempts: int
-    interval_seconds: float
-    rate: float
-    longest_seconds: float
-
-    @cached_property
-    def patience_seconds(self) -> float:
-        return sum(min(self.interval_seconds * self.rate**n, self.longest_seconds) for n in range(self.attempts))
+    patience_seconds: float
 
 
 @dataclass
@@ -194,9 +188,7 @@ def _retrier(raw: Json) -> Retrier:
     return Retrier(
         errors=tuple(raw["ErrorEquals"]),
         attempts=raw.get("MaxAttempts", 3),
-        interval_seconds=raw.get("IntervalSeconds", 1),
-        rate=raw.get("BackoffRate", 2),
-        longest_seconds=raw.get("MaxDelaySeconds", float("inf")),
+        patience_seconds=patience_seconds(raw),
     )
 
 

@@ -211,7 +211,8 @@ def _answered(block: Block, state: State, frame: Frame, context: Context, answer
             after = _leave(block, state, frame, context, answer.result, result=answer.result)
         except QueryError as error:
             fault = Fault(QUERY_FAILED, str(error), lasts=True)
-            yield from _failed(block, state, frame, context, answer.world, fault, label, answer.cost)
+            for move in _failed(block, state, frame, context, answer.world, fault, label, answer.cost):
+                yield move._replace(maybe=answer.maybe)
         else:
             yield Move(label, answer.cost, after, answer.world, answer.maybe)
 

@@ -133,7 +133,7 @@ def scored(verdicts: dict[str, str], reviewed: dict[str, str]) -> Score:
 
 def reviewed() -> dict[str, str]:
     """Each mutant that cannot be told from the flow as it is, with the reason."""
-    lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
+    lines = EQUIVALENT.read_text().splitlines()
     return dict(line.split("\t", 1) for line in lines if line and not line.startswith("#"))
 
 
@@ -190,7 +190,7 @@ def main() -> int:
     figures += [
         Figure("mutants", len(chosen), "mutants"),
         Figure("survivors that are the same, reviewed", len(score.equivalent), "mutants"),
-        Figure("survivors", len(score.holes), "mutants"),
+        Figure("survivors without a reason", len(score.holes), "mutants", "none", not score.holes),
         Figure("score", round(100 * score.value, 1), "%", f"at least {ENOUGH:.0%}", score.value >= ENOUGH),
         Figure("reviewed, but killed", len(score.outdated), "mutants", "none", not score.outdated),
         Figure("seconds", round(time.monotonic() - began, 1), "s"),
@@ -202,7 +202,7 @@ def main() -> int:
         console.print(f"survived: {name}", markup=False)
     for name in score.outdated:
         console.print(f"killed, or no mutant any more; take it out of {EQUIVALENT.name}: {name}", markup=False)
-    return score.value < ENOUGH or bool(score.outdated)
+    return score.value < ENOUGH or bool(score.holes or score.outdated)
 
 
 if __name__ == "__main__":

@@ -160,7 +160,8 @@ class Steps:
 def held_to_the_truth(system: System) -> System:
     """Promise 3, asked wherever something is said, not only at the end: what is true stays true."""
     world = system.world
-    lie = properties.lies_of_certificate(world) or properties.lies_of_ending(system) or properties.lies_to_come(world)
+    lie = properties.at_any_time(world) or properties.lies_of_certificate(world)
+    lie = lie or properties.lies_of_ending(system) or properties.lies_to_come(world)
     if lie is None and world.train is not None:
         lie = properties.lies_of_train(world)
     return system._replace(world=world.breaks(lie)) if lie else system

@@ -25,17 +25,10 @@ def exports_not_told_apart(definition: Json) -> list[str]:
     faults = []
     for scope in scopes(definition):
         asking = [name for name, state in scope.states.items() if str(state.get("Resource")).endswith(_EXPORTS)]
-        arrows = [arrow for arrow in scope.arrows() if "exported" not in scope.assigned_on(arrow)]
+        setting = [arrow for arrow in scope.arrows() if "exported" in scope.assigned_on(arrow)]
         for name in asking:
-            seen: set[str] = set()
-            ahead = [name]
-            while ahead:
-                source = ahead.pop()
-                new = {arrow.target for arrow in arrows if arrow.source == source} - seen
-                seen, ahead = seen | new, [*ahead, *new]
-            faults += [
-                f"{name} -> {reader}: $exported is of an earlier export" for reader in sorted(seen & _readers(scope))
-            ]
+            readers = scope.reachable(name, without=setting) & _readers(scope)
+            faults += [f"{name} -> {reader}: $exported is of an earlier export" for reader in sorted(readers)]
     return faults
 
 

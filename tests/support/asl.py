@@ -84,6 +84,13 @@ def arrows_of(name: str, state: Json) -> list[Arrow]:
     return found + [Arrow(name, catcher["Next"], "catch", catcher) for catcher in state.get("Catch", [])]
 
 
+def patience_seconds(rule: Json) -> float:
+    """How long a Retry waits altogether before it gives up, without jitter."""
+    interval, rate = rule.get("IntervalSeconds", 1), rule.get("BackoffRate", 2)
+    longest = rule.get("MaxDelaySeconds", float("inf"))
+    return float(sum(min(interval * rate**n, longest) for n in range(rule.get("MaxAttempts", 3))))
+
+
 def in_flow_order(scope: Scope) -> list[str]:
     """As one reads it: the way on first, then what leads off it; what nothing leads to comes last."""
     order: dict[str, None] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from tests.support.asl import Json, arrows_of, inner_blocks, scopes, tasks
+from tests.support.asl import Json, arrows_of, inner_blocks, patience_seconds, scopes, tasks
 
 # Errors that only ask for time: something else of ours is under way, which ends by itself.
 BUSY = {
@@ -33,7 +33,7 @@ def impatient_calls(definition: Json) -> list[str]:
     for name, state in tasks(definition).items():
         busy = next((error for call, error in BUSY.items() if state["Resource"].endswith(call)), None)
         rule = next((one for one in state.get("Retry", []) if busy in one["ErrorEquals"]), {"MaxAttempts": 0})
-        given_seconds = _patience_seconds(rule)
+        given_seconds = patience_seconds(rule)
         if busy and not SHORTEST_PATIENCE_SECONDS <= given_seconds <= LONGEST_PATIENCE_SECONDS:
             faults.append(f"{name}: {busy} is given {given_seconds:g} s")
     return faults
@@ -72,12 +72,6 @@ def made_again(definition: Json) -> list[str]:
 def _named(rules: Iterable[Json]) -> set[str]:
     """The errors that have a name of their own; those of Step Functions itself are kinds."""
     return {error for rule in rules for error in rule["ErrorEquals"] if not error.startswith("States.")}
-
-
-def _patience_seconds(rule: Json) -> float:
-    interval, rate = rule.get("IntervalSeconds", 1), rule.get("BackoffRate", 2)
-    longest = rule.get("MaxDelaySeconds", float("inf"))
-    return float(sum(min(interval * rate**n, longest) for n in range(rule.get("MaxAttempts", 3))))
 
 
 def _resources(state: Json) -> Iterator[str]:
