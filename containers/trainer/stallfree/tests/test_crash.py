@@ -1,22 +1,18 @@
 """A sample of `make crash-test`: the same fires, fewer of each; and that they would find what they look for."""
 
-import os
 import random
-import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from crash.fires import faults, kills, power_cuts
-from crash.flushes import none_of_folders
-from crash.life import Way, true_path
+from crash.flushes import none_of_files, none_of_folders
+from crash.life import Life, Way, true_path
 from crash.power import LoopDisk, NoLoopDisk, loop_disk
-from stallfree.callback import Stallfree
 from stallfree.checkpoint.reading import newest_whole
-from stallfree.events import Event, Saved
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver
-from under_fire import in_a_process, trainer
 
 OURS = [Way("plain", PlainSaver), Way("overlapped", OverlappedSaver)]
 each_way = pytest.mark.parametrize("way", OURS, ids=lambda way: way.name)
@@ -63,35 +59,27 @@ def test_power_cut_life_after_life_it_stays_on_the_true_path(way: Way, path: dic
     assert (tally.corrupt, tally.lost, tally.passed_over) == (0, 0, 0)
 
 
-def _steps_after_a_cut_at_the_first_acknowledgement(disk: LoopDisk, cripple: Callable[[], None]) -> int:
+def _kept_after_a_cut_at_the_first_acknowledgement(way: Way, disk: LoopDisk) -> int | None:
     out = disk.folder / "out"
-
-    def stand_still_once_saved(event: Event) -> None:
-        if isinstance(event, Saved):
-            os.kill(os.getpid(), signal.SIGSTOP)
-
-    def train() -> None:
-        cripple()
-        trainer(out, Stallfree(make_saver=PlainSaver, sink=stand_still_once_saved), save_steps=1).train()
-
-    child = os.fork()
-    if child == 0:
-        in_a_process(train)()
-    _, status = os.waitpid(child, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
+    life = Life(way, out, 12, halt_at_save=1)
+    life.begin()
+    assert life.wait_until_it_halts()
     disk.cut_power()
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    life.kill()
+    life.end()
     disk.unmount()
     disk.mount()
     found = newest_whole(out).found if out.is_dir() else None
-    return found.step if found else 0
+    return found.step if found else None
 
 
-def test_what_is_acknowledged_outlives_a_power_cut_at_that_instant(disk: LoopDisk) -> None:
-    assert _steps_after_a_cut_at_the_first_acknowledgement(disk, lambda: None) == 1
+@each_way
+def test_what_is_acknowledged_outlives_a_power_cut_at_that_instant(way: Way, disk: LoopDisk) -> None:
+    assert _kept_after_a_cut_at_the_first_acknowledgement(way, disk) == 1
 
 
-def test_without_the_flush_of_its_folder_it_would_not(disk: LoopDisk) -> None:
+@each_way
+@pytest.mark.parametrize("cripple", [none_of_files, none_of_folders])
+def test_without_its_flushes_it_would_not(way: Way, cripple: Callable[[], None], disk: LoopDisk) -> None:
     """So the test before this one can fail."""
-    assert _steps_after_a_cut_at_the_first_acknowledgement(disk, none_of_folders) == 0
+    assert _kept_after_a_cut_at_the_first_acknowledgement(replace(way, cripple=cripple), disk) is None

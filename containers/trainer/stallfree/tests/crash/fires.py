@@ -16,6 +16,7 @@ from crash.power import LoopDisk
 Progress = Callable[[int, int], None]
 _WRITES, _CALLS = ("write",), ("write", "fsync", "rename")
 _SAVES_UNDER_FAULTS = 2
+_LATEST_HALT = 4
 
 
 def kills(way: Way, home: Path, path: Mapping[int, int], times: int, chance: random.Random, tell: Progress) -> Tally:
@@ -41,15 +42,19 @@ def kills(way: Way, home: Path, path: Mapping[int, int], times: int, chance: ran
 def power_cuts(
     way: Way, disk: LoopDisk, path: Mapping[int, int], times: int, chance: random.Random, tell: Progress
 ) -> Tally:
-    """The disk's power is cut at a random moment of a save, and the training dies with it."""
+    """The disk's power is cut, and the training dies with it: at a random moment of a save, then at the very instant in
+    which one is acknowledged, and so on in turns."""
     tally, folder = Tally(), disk.folder / "out"
     judge = Judge(folder, path, tally)
     patience = _patience_seconds(way, folder, len(path) - 1)
     judge.start_anew()
     while tally.fires < times:
-        life = Life(way, folder, len(path) - 1)
+        halt_at_save = chance.randint(1, _LATEST_HALT) if tally.fires % 2 else None
+        life = Life(way, folder, len(path) - 1, halt_at_save=halt_at_save)
         life.begin()
-        if life.wait_for("at"):
+        if halt_at_save is not None:
+            tally.fires += life.wait_until_it_halts()
+        elif life.wait_for("at"):
             time.sleep(chance.uniform(0, patience))
             tally.fires += 1
         disk.cut_power()

@@ -94,11 +94,14 @@ class Told:
 
 
 class Life:
-    """The other end of a training's process: what it tells, and the power to end it."""
+    """The other end of a training's process: what it tells, and the power to end it.
 
-    def __init__(self, way: Way, out: Path, steps: int) -> None:
+    halt_at_save: it stands still, all of it, in the instant in which it has told of so many saves.
+    """
+
+    def __init__(self, way: Way, out: Path, steps: int, *, halt_at_save: int | None = None) -> None:
         self._listen, say = os.pipe()
-        self.work = in_a_process(lambda: way.train(out, lambda *words: _say(say, words), steps))
+        self.work = in_a_process(lambda: way.train(out, _telling(say, halt_at_save), steps))
         self._mouth = say
         self._heard = b""
         self.process = 0
@@ -122,6 +125,11 @@ class Life:
             self._heard += heard
         return True
 
+    def wait_until_it_halts(self) -> bool:
+        """False: it ended before."""
+        ended = os.waitid(os.P_PID, self.process, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        return ended is not None and ended.si_code == os.CLD_STOPPED
+
     def kill(self) -> None:
         os.kill(self.process, signal.SIGKILL)
 
@@ -139,6 +147,14 @@ class Life:
             yield Told(what, int(step) if step.isdigit() else 0, int(mark))
 
 
-def _say(mouth: int, words: tuple[Any, ...]) -> None:
-    what, step, *mark = words
-    os.write(mouth, f"{what} {step} {mark[0] if mark else 0}\n".encode())
+def _telling(mouth: int, halt_at_save: int | None) -> Tell:
+    saves = 0
+
+    def tell(what: str, step: Any, mark: int = 0) -> None:
+        nonlocal saves
+        os.write(mouth, f"{what} {step} {mark}\n".encode())
+        saves += what == "saved"
+        if saves == halt_at_save:
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    return tell
