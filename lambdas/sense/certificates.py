@@ -74,7 +74,8 @@ def standing(before: Certificate | None, new: Certificate, *, found_gone: bool =
     """The one of both that stands. `found_gone`: someone has just looked for the file system, and it is not there.
 
     How training ended is answered once: whoever certified first stood nearest to it. What became of the file system
-    may still change, from kept (or not yet seen) to deleted; after `deleted` nothing is left to change.
+    may still change, from kept (or not yet seen) to deleted. After `deleted` only a proof changes anything: one who was
+    told that nothing is there may have been told wrong.
     """
     if before is None:
         return new
@@ -83,13 +84,17 @@ def standing(before: Certificate | None, new: Certificate, *, found_gone: bool =
         # It held nothing and said nothing, so nothing but the certificate before remembers that it was there.
         gone = FileSystemEnd(id=before.file_system.id, fate="deleted", deleted_at=new.certified_at)
         new = new.model_copy(update={"file_system": gone})
-    elif fate == "deleted" or new_fate == "never created":
+    elif new_fate == "never created" or (fate == "deleted" and not _proves_what_was_lost(before, new)):
         return before
     if before.verdict.training is Training.NEVER_STARTED:
         return new
     verdict = new.verdict.model_copy(update={"training": before.verdict.training, "reason": before.verdict.reason})
     update = {"verdict": verdict, "sentence": verdict.sentence, "ended": before.ended or new.ended}
     return new.model_copy(update=update | {"file_system": _remembering(before.file_system, new.file_system)})
+
+
+def _proves_what_was_lost(before: Certificate, new: Certificate) -> bool:
+    return before.verdict.durability is Durability.LOST and new.verdict.durability is Durability.VERIFIED
 
 
 def _remembering(before: FileSystemEnd, new: FileSystemEnd) -> FileSystemEnd:

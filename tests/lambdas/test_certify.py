@@ -187,6 +187,14 @@ def test_what_was_proven_before_the_file_system_went_stays_proven(saved: World) 
     assert answer["durability"] == "Verified"
 
 
+def test_what_was_called_lost_because_nothing_seemed_to_be_there_may_still_be_proven(saved: World) -> None:
+    gone = _certify(saved, file_system={"id": None, "fate": "gone"})
+    assert gone["durability"] == "Lost"
+    found = _certify(saved, verification=_verified(saved), ended=COMPLETED)
+    assert (found["training"], found["durability"], found["last_verified_step"]) == ("Crashed", "Verified", 10)
+    assert _certify(saved, file_system={"id": None, "fate": "gone"}) == found, "and stays proven"
+
+
 def test_a_file_system_that_showed_up_late_corrects_the_first_answer(saved: World) -> None:
     never = {"outcome": "NeverStarted", "reason": "x", "source": "execution"}
     _certify(saved, ended=never, file_system={"id": None, "fate": "never created"})
