@@ -46,7 +46,7 @@ bench-face: .venv/.local ## how long help takes, and the report of a run of 1,00
 bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 to 25 idle minutes; OPTIONS=--help)
 	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)
 
-chaos: .venv/.local node_modules/.ready ## every fault at every state, for real (15 idle minutes; OPTIONS=--help)
+chaos: .venv/.local node_modules/.ready ## every fault at every state, for real (20 idle minutes; OPTIONS=--help)
 	@$(IN_VENV) benchmarks.chaos $(OPTIONS)
 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)

@@ -135,7 +135,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--more", action="store_true", help="run only what has no row yet")
     parser.add_argument("--at-once", type=int, default=6, help="runs beside each other (6)")
     parser.add_argument("--most-seconds", type=float, default=90, help="what a run may take before it counts as stuck")
-    parser.add_argument("--minutes", type=float, default=15, help="start no new cell after that (15)")
+    parser.add_argument("--minutes", type=float, default=40, help="start no new cell after that (40)")
     return parser.parse_args()
 
 

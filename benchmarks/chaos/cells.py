@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.chaos.machines import State
 from contract import tags
@@ -31,6 +31,7 @@ class Way:
     job: dict[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     stopped_in_training: bool = False
+    torn_down_by_hand: Literal["never", "while it trains", "when all is over"] = "never"
 
 
 STRAIGHT = Way()
@@ -63,6 +64,8 @@ _WAYS = {
         "Keep file system": _NO_EXPORT,
         "Tell a person": _NO_EXPORT,
         "File system kept": _NO_EXPORT,
+        "Run still alive": Way("torn down while it trains", torn_down_by_hand="while it trains"),
+        "Nothing left to do": Way("torn down once more", torn_down_by_hand="when all is over"),
     },
 }
 

@@ -33,6 +33,8 @@ _FOUND = """
   the run never had its certificate. The sweep now goes back to teardowns that ended badly.
 - When the reply to RunTask was lost, a training that came to its end was certified as crashed. What the trainer said of
   itself now decides where an error says nothing of the task.
+- When FSx said once of a file system that it is gone, its checkpoints were certified as lost, and stayed so though the
+  sweep found it, and all of them were proven. A proof now takes the place of a loss.
 """
 _FAULTS = """
 | Fault | Means |

@@ -33,6 +33,11 @@ class Site:
     def teardown_arn(self) -> str:
         return self.deployment.train_machine_arn.removesuffix("-train") + "-teardown"
 
+    def tear_down(self, execution_arn: str) -> None:
+        """As anybody may at any time."""
+        told = json.dumps({"execution_arn": execution_arn})
+        self.cloud.client("stepfunctions").start_execution(stateMachineArn=self.teardown_arn, input=told)
+
 
 def try_out(site: Site, cell: Cell, number: int) -> Outcome:
     started = time.monotonic()
@@ -46,11 +51,16 @@ def try_out(site: Site, cell: Cell, number: int) -> Outcome:
     states.start_execution(stateMachineArn=machine, name=name, input=json.dumps(_job(cell, name)))
     run = _Cell(site, Run(arn, deployment=site.deployment, clients=site.cloud.client))
     deadline = started + site.most_seconds
-    if cell.way.stopped_in_training:
+    if cell.way.stopped_in_training or cell.way.torn_down_by_hand == "while it trains":
         run.until(lambda: any(isinstance(event, Saved) for event in run.events()) or run.is_over, deadline)
-        if not run.is_over:
-            states.stop_execution(executionArn=arn, error="Chaos", cause="stopped in training")
+    if cell.way.stopped_in_training and not run.is_over:
+        states.stop_execution(executionArn=arn, error="Chaos", cause="stopped in training")
+    if cell.way.torn_down_by_hand == "while it trains":
+        site.tear_down(arn)
     run.until(lambda: run.rests, deadline)
+    if cell.way.torn_down_by_hand == "when all is over":
+        site.tear_down(arn)
+        run.until(lambda: run.rests, deadline)
     kept = run.file_systems(state=tags.State.KEPT) != []
     waiting = [one for one in site.cloud.waiting_faults() if one in aimed and one.times is not None]
     # The cause is mended. What is still there has to find its way home, and nobody helps.
