@@ -22,6 +22,7 @@ _NUMBERS = {int, float, bool, type(None)}
 _DEPTH = 3
 
 _held: ContextVar[tuple[str, dict[str, Write]] | None] = ContextVar("stallfree_held", default=None)
+_is_made_for_it: ContextVar[bool] = ContextVar("stallfree_is_made_for_it", default=False)
 
 
 @contextmanager
@@ -38,6 +39,16 @@ def held_back(folder: Path) -> Iterator[dict[str, Write]]:
     finally:
         _in_place_of_save.end()
         _held.reset(token)
+
+
+@contextmanager
+def as_it_is_made() -> Iterator[None]:
+    """What this thread saves in this block is made for it, and is not copied: nobody can change it."""
+    token = _is_made_for_it.set(True)
+    try:
+        yield
+    finally:
+        _is_made_for_it.reset(token)
 
 
 class _InPlaceOfSave:
@@ -64,6 +75,8 @@ class _InPlaceOfSave:
         name, held, save = _name(f), _held.get(), self._save
         if name is None or held is None:
             save(obj, f, *args, **named)
+        elif _is_made_for_it.get():
+            held[1][name] = lambda path: save(obj, path, *args, **named)
         elif _is_plain(obj):
             settled = as_it_is(obj)
             held[1][name] = lambda path: save(settled, path, *args, **named)
@@ -77,11 +90,11 @@ class _InPlaceOfSave:
 _in_place_of_save = _InPlaceOfSave()
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: str, content: Any) -> None:
     """At once, unless it is held back; nobody changes the content any more."""
     name = _name(path)
     if name is None:
-        _dump(content, path)
+        _dump(content, Path(path))
     elif (held := _held.get()) is not None:
         held[1][name] = partial(_dump, content)
 

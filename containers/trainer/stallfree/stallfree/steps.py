@@ -54,7 +54,8 @@ class Steps:
                 overlap.steps += 1
         self._counts = True
         self._in_this_step = {step for step in self._in_this_step if step == under_way}
-        return self._finished() if self._quiet else []
+        has_ended = len(self._overlaps) > len(self._in_this_step)
+        return self._finished() if has_ended and self._quiet else []
 
     def seconds_so_far(self) -> float:
         """Of the step in progress."""

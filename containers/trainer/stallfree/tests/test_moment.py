@@ -96,7 +96,7 @@ def test_only_what_this_thread_saves_into_the_folder_is_held_back(tmp_path: Path
     folder.mkdir()
     with held_back(folder) as files:
         torch.save(1, folder / "mine.pt")
-        write_json(folder / "mine.json", [1])
+        write_json(f"{folder}/mine.json", [1])
         torch.save(2, tmp_path / "elsewhere.pt")
         torch.save(3, io.BytesIO())
         other = threading.Thread(target=lambda: torch.save(4, folder / "theirs.pt"))

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from transformers import Trainer
 
-from stallfree.later import write_json
+from stallfree.later import as_it_is_made, write_json
 from stallfree.trainer_files import name_of_notes, shadowed
 
 Note = dict[str, Any]
@@ -18,10 +18,13 @@ Note = dict[str, Any]
 def taken(trainer: Trainer, note: Callable[[], Note]) -> Iterator[None]:
     """While this lasts, a note is written wherever the Trainer saves the random states of a process."""
     own = trainer._save_rng_state
+    # The Trainer's saves copies that nobody else has.
+    saving = as_it_is_made if getattr(own, "__func__", None) is Trainer._save_rng_state else nullcontext
 
     def save(output_dir: str) -> None:
-        own(output_dir)
-        write_json(Path(output_dir, name_of_notes(trainer.args.process_index)), note())
+        with saving():
+            own(output_dir)
+        write_json(f"{output_dir}/{name_of_notes(trainer.args.process_index)}", note())
 
     with shadowed(trainer, _save_rng_state=save):
         yield

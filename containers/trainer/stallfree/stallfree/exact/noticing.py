@@ -18,15 +18,17 @@ class Watch:
     def __init__(self) -> None:
         self.looks = False
         self._drawn = torch.zeros((), dtype=torch.bool).share_memory_()  # type: ignore[no-untyped-call]
+        self._is_applied = False
         self._seen = 0
         self._last: RandomStates | None = None
 
     def apply_to(self, loader: DataLoader[Any]) -> None:
+        self._is_applied = True
         loader.collate_fn = _WatchedCollator(loader.collate_fn, self)
 
     @property
     def has_seen_data_draw(self) -> bool:
-        return bool(self._drawn)
+        return self._is_applied and bool(self._drawn)
 
     def collate(self, collate: Callable[[Any], Any], samples: Any) -> Any:
         if not self.looks or self._seen == _LOOKED_AT:

@@ -41,6 +41,10 @@ class Flight:
     landed: Future[None] | None = None
     _moved_before_update: set[int] | None = None
 
+    @property
+    def is_released(self) -> bool:
+        return self._moved_before_update is not None
+
     def release(self, moved: set[int]) -> None:
         """The optimizer goes on next: what moved until now is what can have spoiled the copy."""
         if self._moved_before_update is None:

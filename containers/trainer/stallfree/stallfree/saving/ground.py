@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import Trainer
@@ -42,6 +43,7 @@ class Ground:
         self.is_ready_everywhere = False
         self.was_watched = False
         """From one update to the next: until then, any weight may be one that changes in between."""
+        self.has_saved = False
         self.holds_training = False
         """Training may not go on before the copies of a save are done."""
         self._model = model
@@ -95,15 +97,16 @@ class Ground:
         self._take(flight.slot, lambda place: place not in flight.taken)
         if flight.moment.optimizer is None:
             return slot.images
+        optimizer = flight.moment.optimizer()
         try:
-            layout = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
+            layout = torch_layout.layout_of(OPTIMIZER_NAME, optimizer)
             growth = max(0, layout.size_bytes - self._optimizer_bytes)
             self._check_memory(growth)
             self._optimizer_bytes += growth
             slot.optimizer.lay_out(layout)
             slot.optimizer.take(layout.sources)
         except Exception as reason:
-            self._write_slowly(flight, staged, reason)
+            self._write_slowly(optimizer, staged, reason)
             return slot.images
         return [*slot.images, slot.optimizer]
 
@@ -112,11 +115,11 @@ class Ground:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
 
-    def _write_slowly(self, flight: Flight, staged: Path, reason: Exception) -> None:
+    def _write_slowly(self, optimizer: dict[str, Any], staged: Path, reason: Exception) -> None:
         """Until this is written, the optimizer's next step waits."""
         self._warn(f"Training waits at its next step while PyTorch writes the optimizer's state: {reason}.")
         with self.copies.in_line():
-            torch.save(flight.moment.optimizer, staged / OPTIMIZER_NAME)
+            torch.save(optimizer, staged / OPTIMIZER_NAME)
 
     def _take(self, slot: int, is_wanted: Callable[[int], bool]) -> None:
         place = 0

@@ -2,8 +2,9 @@
 
 import copy
 import os
+import secrets
+import shutil
 import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,21 +13,21 @@ from typing import Any
 import torch
 from transformers import Trainer
 from transformers.trainer import SCHEDULER_NAME, TRAINER_STATE_NAME
-from transformers.trainer_pt_utils import reissue_pt_warnings
 
 from stallfree.checkpoint.store import Store
 from stallfree.later import Write, held_back
+from stallfree.saving.noted_optimizer import state_of
 from stallfree.trainer_files import shadow, unshadow, write_checkpoint
 
 _SHARED_MEMORY = Path("/dev/shm")  # nosec B108 # a folder of our own is made in it
-IN_MEMORY = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK) else None
-"""Where to make folders that are gone soon; None: where everyone does."""
+IN_MEMORY = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+"""Where to make folders that are gone soon."""
 
 
 @dataclass
 class Moment:
-    optimizer: dict[str, Any] | None = None
-    """References to the live state; None where only the model is saved, or the state is sharded."""
+    optimizer: Callable[[], dict[str, Any]] | None = None
+    """Its state, with references to what is live; None where only the model is saved, or the state is sharded."""
     groups: list[dict[str, Any]] = field(default_factory=list)
     """The settings of a sharded optimizer."""
     files: dict[str, Write] = field(default_factory=dict)
@@ -50,10 +51,8 @@ def note(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store)
         if trainer.is_fsdp_enabled:
             moment.groups = [dict(group) for group in optimizer.param_groups]
         else:
-            moment.optimizer = optimizer.state_dict()
-        with warnings.catch_warnings(record=True) as caught:
-            torch.save(trainer.lr_scheduler.state_dict(), f"{folder}/{SCHEDULER_NAME}")  # type: ignore[union-attr]
-        reissue_pt_warnings(caught)  # type: ignore[no-untyped-call]
+            moment.optimizer = state_of(optimizer)
+        torch.save(trainer.lr_scheduler.state_dict(), f"{folder}/{SCHEDULER_NAME}")  # type: ignore[union-attr]
 
     def note_state(_: str) -> None:
         # Its JSON grows with every line of the log; the lines never change.
@@ -65,22 +64,35 @@ def note(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store)
     shadow(trainer, "save_model", lambda *_, **__: None)
     shadow(trainer, "_save_optimizer_and_scheduler", note_scheduler)
     shadow(trainer.state, "save_to_json", note_state)
+    parent = IN_MEMORY / f"stallfree-{secrets.token_hex(8)}"
+    folder = parent / f"checkpoint-{trainer.state.global_step}"
     try:
-        with tempfile.TemporaryDirectory(prefix="stallfree-", dir=IN_MEMORY) as parent:
-            folder = Path(parent, f"checkpoint-{trainer.state.global_step}")
-            folder.mkdir()
-            with held_back(folder) as files:
-                write_checkpoint(trainer, trainers_own_save, store, into=folder.parent)
-            moment.files |= files | _read(folder)
+        # Each call for a file system takes as long as all that is noted: no more of them than are needed.
+        parent.mkdir(0o700)
+        folder.mkdir()
+        with held_back(folder) as files:
+            write_checkpoint(trainer, trainers_own_save, store, into=parent)
+        moment.files |= files | _taken_out_of(folder)
+        parent.rmdir()
+    except BaseException:
+        shutil.rmtree(parent, ignore_errors=True)
+        raise
     finally:
         unshadow(trainer, "save_model", "_save_optimizer_and_scheduler")
         unshadow(trainer.state, "save_to_json")
     return moment
 
 
-def _read(folder: Path) -> dict[str, Write]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): bytes_as_file(path.read_bytes()) for path in files}
+def _taken_out_of(folder: Path) -> dict[str, Write]:
+    """What the Trainer wrote there in ways of its own, which is mostly nothing. The folder is gone then."""
+    try:
+        folder.rmdir()
+        return {}
+    except OSError:  # It is not empty.
+        paths = [path for path in folder.rglob("*") if path.is_file()]
+        files = {path.relative_to(folder).as_posix(): bytes_as_file(path.read_bytes()) for path in paths}
+        shutil.rmtree(folder)
+        return files
 
 
 def bytes_as_file(content: bytes) -> Write:

@@ -77,7 +77,7 @@ class OverlappedSaver:
         if ground is None:
             return
         moved = ground.watch.moved()
-        if flight is not None:
+        if flight is not None and not flight.is_released:
             flight.release(moved)
             began = self._clock()
             flight.copied.wait()
@@ -86,13 +86,21 @@ class OverlappedSaver:
         if self._snapshots is not None:
             self._snapshots.before_update(moved)
         ground.learn(moved)
-        ground.was_watched = True
+        ground.was_watched = ground.was_watched or ground.watch.is_on
+        ground.has_saved = ground.has_saved or flight is not None
+        ground.watch.end()
 
     def after_update(self) -> None:
         self._preparing.begin()
-        if self._preparing.ground is not None:
-            self._preparing.ground.watch.note()
-            self._take_snapshot(self._preparing.ground)
+        ground = self._preparing.ground
+        if ground is None:
+            return
+        if self._snapshots is None and ground.has_saved:
+            # A weight that begins to move now spoils one save at most, and is known from then on.
+            ground.watch.note_now_and_then()
+        else:
+            ground.watch.note()
+        self._take_snapshot(ground)
 
     @property
     def has_failed(self) -> bool:

@@ -56,10 +56,11 @@ class PassingGround(Ground):
             for layout in self._model.layouts:
                 write(layout)
             if flight.moment.optimizer is not None:
+                optimizer = flight.moment.optimizer()
                 try:
-                    optimizer = torch_layout.layout_of(OPTIMIZER_NAME, flight.moment.optimizer)
+                    layout = torch_layout.layout_of(OPTIMIZER_NAME, optimizer)
                 except Exception as reason:
-                    self._write_slowly(flight, staged, reason)
+                    self._write_slowly(optimizer, staged, reason)
                 else:
-                    write(optimizer)
+                    write(layout)
         return []
