@@ -73,14 +73,18 @@ def note(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store)
         with held_back(folder) as files:
             write_checkpoint(trainer, trainers_own_save, store, into=parent)
         moment.files |= files | _taken_out_of(folder)
-        parent.rmdir()
-    except BaseException:
-        shutil.rmtree(parent, ignore_errors=True)
-        raise
     finally:
+        _remove(parent)
         unshadow(trainer, "save_model", "_save_optimizer_and_scheduler")
         unshadow(trainer.state, "save_to_json")
     return moment
+
+
+def _remove(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:  # It is not empty.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _taken_out_of(folder: Path) -> dict[str, Write]:
@@ -88,7 +92,7 @@ def _taken_out_of(folder: Path) -> dict[str, Write]:
     try:
         folder.rmdir()
         return {}
-    except OSError:  # It is not empty.
+    except OSError:
         paths = [path for path in folder.rglob("*") if path.is_file()]
         files = {path.relative_to(folder).as_posix(): bytes_as_file(path.read_bytes()) for path in paths}
         shutil.rmtree(folder)

@@ -8,7 +8,6 @@ import os
 import pickle
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import getclosurevars
@@ -17,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from zlib_ng import zlib_ng
 
 from stallfree.saving.layout import CannotOverlap, Content, Layout, Source
 from stallfree.saving.understood import check_device
@@ -155,7 +155,7 @@ def _crc32(content: Content, begin: int, end: int) -> int:
     value = 0
     while begin < end:
         there = content[begin:end]
-        value = zlib.crc32(there, value)
+        value = zlib_ng.crc32(there, value)
         begin += len(there)
     return value
 
