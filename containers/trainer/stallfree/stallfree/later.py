@@ -18,21 +18,24 @@ import torch
 Write = Callable[[Path], object]
 """Gets where the file is to be."""
 
+Take = Callable[[str, Any], bool]
+"""Gets a file's name in its folder, and what it is to hold; False: it is none of those that are taken."""
+
 _NUMBERS = {int, float, bool, type(None)}
 _DEPTH = 3
 
-_held: ContextVar[tuple[str, dict[str, Write]] | None] = ContextVar("stallfree_held", default=None)
+_held: ContextVar[tuple[str, dict[str, Write], Take] | None] = ContextVar("stallfree_held", default=None)
 _is_made_for_it: ContextVar[bool] = ContextVar("stallfree_is_made_for_it", default=False)
 
 
 @contextmanager
-def held_back(folder: Path) -> Iterator[dict[str, Write]]:
+def held_back(folder: Path, *, take: Take = lambda name, content: False) -> Iterator[dict[str, Write]]:
     """What this thread saves below the folder with `torch.save` or `write_json` is kept in memory, as it is now.
 
-    Whoever writes it later finds it here, by its name in the folder.
+    Whoever writes it later finds it here, by its name in the folder. What `torch.save` gets is offered to `take` first.
     """
     writes = dict[str, Write]()
-    token = _held.set((f"{folder}/", writes))
+    token = _held.set((f"{folder}/", writes, take))
     _in_place_of_save.begin()
     try:
         yield writes
@@ -77,6 +80,8 @@ class _InPlaceOfSave:
             save(obj, f, *args, **named)
         elif _is_made_for_it.get():
             held[1][name] = lambda path: save(obj, path, *args, **named)
+        elif held[2](name, obj):
+            return
         elif _is_plain(obj):
             settled = as_it_is(obj)
             held[1][name] = lambda path: save(settled, path, *args, **named)

@@ -56,6 +56,7 @@ CONTENTS: dict[str, Any] = {
     "LBFGS's lists": lambda: {"state": {0: {"old_dirs": [torch.rand(9), torch.rand(9)], "d": None}}},
     "views of one storage": lambda: OrderedDict(one=shared, other=shared[3:5], t=shared.view(3, 4).t()),
     "nothing": dict,
+    "tensors of nothing": lambda: [torch.empty(0), torch.rand(9), torch.empty(0, 3), torch.empty(0).bfloat16()],
     "memory that no tensor shows": lambda: {"bare": torch.arange(4.0).untyped_storage()},
     "a sparse tensor": lambda: {"sparse": torch.eye(5).to_sparse()},
 }

@@ -194,13 +194,6 @@ def test_what_each_process_writes_is_in_the_manifest_however_late_it_comes(train
     assert {f"global_step4/zero_pp_rank_{number}_mp_rank_00_optim_states.pt" for number in (0, 1)} <= listed
 
 
-def test_deepspeed_is_saved_by_the_trainer(make_trainer: Any) -> None:
-    trainer = make_trainer()
-    trainer.is_deepspeed_enabled = True
-    with pytest.raises(CannotOverlap, match="DeepSpeed"):
-        understood.check(trainer)
-
-
 @pytest.mark.parametrize("number_that_cannot", [0, 1])
 def test_if_one_cannot_overlap_none_does(
     number_that_cannot: int, train: Any, out: Path, capfd: pytest.CaptureFixture[str]

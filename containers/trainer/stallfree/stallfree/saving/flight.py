@@ -33,7 +33,7 @@ class Flight:
     slot: int = 0
     """Which of the ground's memories it copies to."""
     images: list[Image] = field(default_factory=list)
-    """Of a snapshot, which is not written yet."""
+    """What is copied before it is written: a snapshot, or all of a save by DeepSpeed."""
     written: list[File] = field(default_factory=list)
     """What was written while it was copied."""
     stall_seconds: float = 0.0

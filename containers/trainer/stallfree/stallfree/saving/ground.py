@@ -9,9 +9,11 @@ import torch
 from transformers import Trainer
 from transformers.trainer import OPTIMIZER_NAME
 
+from stallfree.checkpoint.store import Store
 from stallfree.saving import torch_layout, understood
 from stallfree.saving.flight import Flight
 from stallfree.saving.image import Image
+from stallfree.saving.moment import note
 from stallfree.saving.parts import Model
 from stallfree.saving.staging import Copies
 from stallfree.saving.watch import Watch
@@ -81,6 +83,9 @@ class Ground:
 
     def names(self, places: set[int]) -> list[str]:
         return [self._model.sources[place].name for place in sorted(places)]
+
+    def note(self, flight: Flight, trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:
+        flight.moment = note(trainer, trainers_own_save, store)
 
     def take_restless(self, slot: int) -> set[int]:
         """Copy now what cannot be copied later; the places of it."""

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterable
+from dataclasses import replace
 
 from awscrt.checksums import crc64nvme
 
@@ -42,6 +43,10 @@ class Image:
         """Put copies of live memory into the image in line."""
         self._settled = Settled()
         self._copies.copy(self._pages.address, sources)
+
+    def let_sources_go(self) -> None:
+        """They are copied, and not needed for another save: what they keep alive may go."""
+        self._layout = replace(self.layout, sources=())
 
     def seal(self) -> None:
         try:

@@ -4,8 +4,10 @@ import copy
 import os
 import secrets
 import shutil
+import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,27 @@ def note(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store)
             moment.optimizer = state_of(optimizer)
         torch.save(trainer.lr_scheduler.state_dict(), f"{folder}/{SCHEDULER_NAME}")  # type: ignore[union-attr]
 
+    shadow(trainer, "save_model", lambda *_, **__: None)
+    shadow(trainer, "_save_optimizer_and_scheduler", note_scheduler)
+    parent = IN_MEMORY / f"stallfree-{secrets.token_hex(8)}"
+    folder = parent / f"checkpoint-{trainer.state.global_step}"
+    try:
+        # Each call for a file system takes as long as all that is noted: no more of them than are needed.
+        parent.mkdir(0o700)
+        folder.mkdir()
+        with state_noted(trainer, moment), held_back(folder) as files:
+            write_checkpoint(trainer, trainers_own_save, store, into=parent)
+        moment.files |= files | taken_out_of(folder)
+    finally:
+        _remove(parent)
+        unshadow(trainer, "save_model", "_save_optimizer_and_scheduler")
+    return moment
+
+
+@contextmanager
+def state_noted(trainer: Trainer, moment: Moment) -> Iterator[None]:
+    """What the Trainer would write of its own state is copied, and written with the moment's other files."""
+
     def note_state(_: str) -> None:
         # Its JSON grows with every line of the log; the lines never change.
         state = copy.copy(trainer.state)
@@ -61,23 +84,11 @@ def note(trainer: Trainer, trainers_own_save: Callable[..., None], store: Store)
         state.stateful_callbacks = copy.deepcopy(trainer.state.stateful_callbacks)
         moment.files[TRAINER_STATE_NAME] = lambda path: type(state).save_to_json(state, str(path))
 
-    shadow(trainer, "save_model", lambda *_, **__: None)
-    shadow(trainer, "_save_optimizer_and_scheduler", note_scheduler)
     shadow(trainer.state, "save_to_json", note_state)
-    parent = IN_MEMORY / f"stallfree-{secrets.token_hex(8)}"
-    folder = parent / f"checkpoint-{trainer.state.global_step}"
     try:
-        # Each call for a file system takes as long as all that is noted: no more of them than are needed.
-        parent.mkdir(0o700)
-        folder.mkdir()
-        with held_back(folder) as files:
-            write_checkpoint(trainer, trainers_own_save, store, into=parent)
-        moment.files |= files | _taken_out_of(folder)
+        yield
     finally:
-        _remove(parent)
-        unshadow(trainer, "save_model", "_save_optimizer_and_scheduler")
         unshadow(trainer.state, "save_to_json")
-    return moment
 
 
 def _remove(folder: Path) -> None:
@@ -87,16 +98,26 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _taken_out_of(folder: Path) -> dict[str, Write]:
+def taken_out_of(folder: Path) -> dict[str, Write]:
     """What the Trainer wrote there in ways of its own, which is mostly nothing. The folder is gone then."""
     try:
         folder.rmdir()
         return {}
     except OSError:
         paths = [path for path in folder.rglob("*") if path.is_file()]
-        files = {path.relative_to(folder).as_posix(): bytes_as_file(path.read_bytes()) for path in paths}
+        files = {path.relative_to(folder).as_posix(): _as_it_stands(path) for path in paths}
         shutil.rmtree(folder)
         return files
+
+
+def _as_it_stands(path: Path) -> Write:
+    content, may_be_run = path.read_bytes(), path.stat().st_mode & stat.S_IXUSR
+
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+        path.chmod(path.stat().st_mode | may_be_run)
+
+    return write if may_be_run else bytes_as_file(content)
 
 
 def bytes_as_file(content: bytes) -> Write:

@@ -11,7 +11,6 @@ from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight
 from stallfree.saving.ground import Ground
 from stallfree.saving.landing import Landing
-from stallfree.saving.moment import note
 from stallfree.saving.preparing import Preparing
 from stallfree.saving.publish import best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
@@ -159,7 +158,7 @@ class OverlappedSaver:
             raise SaveFailed(step, error) from error
         flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved, slot=slot)
         try:
-            flight.moment = note(self._trainer, self._trainers_own_save, self._store)
+            ground.note(flight, self._trainer, self._trainers_own_save, self._store)
             flight.taken = ground.take_restless(slot)
         except Exception as error:
             # The other processes have begun this save by now: they hear of it where all meet, at its end.

@@ -42,9 +42,10 @@ def take_model_apart(trainer: Trainer) -> Model:
     """Let the Trainer save its model, and catch the weights on their way: names and sharing are as it has them."""
     model = bare_model(trainer)
     live = model.state_dict()
+    layouts: list[Layout] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with _caught(folder) as layouts:
+        with weights_caught(folder, lambda *weights: layouts.append(safetensors_layout.layout_of(*weights))):
             trainer.save_model(name, _internal_call=True)
         static = {
             file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()
@@ -68,9 +69,13 @@ def _memory_of(tensor: torch.Tensor) -> int:
 
 
 @contextmanager
-def _caught(folder: Path) -> Iterator[list[Layout]]:
-    """Files of weights that would be written under the folder, by whichever library saves this kind of model."""
-    layouts: list[Layout] = []
+def weights_caught(
+    folder: Path, take: Callable[[str, Mapping[str, torch.Tensor], Mapping[str, str]], None]
+) -> Iterator[None]:
+    """Files of weights that would be written under the folder, by whichever library saves this kind of model.
+
+    Of each `take` gets its name in the folder, its tensors, and its metadata.
+    """
     writers: list[tuple[Any, str]] = [(modeling_utils, "safe_save_file"), (safetensors.torch, "save_file")]
     if is_peft_available():
         writers.append((import_module("peft.peft_model"), "safe_save_file"))
@@ -78,8 +83,7 @@ def _caught(folder: Path) -> Iterator[list[Layout]]:
 
     def catch(tensors: dict[str, torch.Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:
         if Path(filename).is_relative_to(folder):
-            name = Path(filename).relative_to(folder).as_posix()
-            layouts.append(safetensors_layout.layout_of(name, tensors, metadata or {}))
+            take(Path(filename).relative_to(folder).as_posix(), tensors, metadata or {})
         else:
             write(tensors, filename, metadata=metadata)
 
@@ -87,7 +91,7 @@ def _caught(folder: Path) -> Iterator[list[Layout]]:
     for module, name in writers:
         setattr(module, name, catch)
     try:
-        yield layouts
+        yield
     finally:
         for (module, name), writer in zip(writers, before, strict=True):
             setattr(module, name, writer)

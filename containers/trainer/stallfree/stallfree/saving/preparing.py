@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 
 from stallfree.memory import available_bytes
 from stallfree.ranks import PeerFailed
-from stallfree.saving import sharded, understood
+from stallfree.saving import caught, sharded, understood
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.ground import Ground, optimizer_bytes_of
 from stallfree.saving.layout import CannotOverlap
@@ -108,6 +108,16 @@ class Preparing:
             )
             # All processes of this machine take theirs at the same time.
             self._check_memory(ground.size_bytes * sharded.processes_here())
+        elif self._trainer.is_deepspeed_enabled:
+            if self._slots > 1:
+                self.warn_once("There are no snapshots of steps: DeepSpeed's state is copied only when it saves.")
+            ground = caught.take_apart(
+                self._trainer,
+                self._ranks,
+                warn=self.warn_once,
+                check_memory=lambda needed: self._check_memory(needed * sharded.processes_here()),
+                check_growth=self._check_growth,
+            )
         else:
             understood.check(self._trainer)
             model = take_model_apart(self._trainer)

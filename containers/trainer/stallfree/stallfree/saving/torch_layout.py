@@ -47,11 +47,12 @@ class _Record:
         return self.name.startswith("data/")
 
 
-def layout_of(name: str, content: Any) -> Layout:
+def layout_of(name: str, content: Any, *, folder: Path | None = None) -> Layout:
+    """The skeleton is written into the folder, and read back."""
     storages: list[torch.UntypedStorage] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=folder) as own:
         # PyTorch names the archive's root folder after the file.
-        path = Path(folder, name)
+        path = Path(own, name)
         with torch.serialization.skip_data():
             torch.save(content, path, pickle_module=_noting(storages))
         return _read_skeleton(path, storages)
@@ -121,7 +122,8 @@ def _records(path: Path) -> list[_Record]:
                 crc32=entry.CRC,
                 central=central,
             )
-            if os.pread(file.fileno(), len(_DESCRIPTOR), record.end) != _DESCRIPTOR:
+            # What is empty has none.
+            if record.size_bytes and os.pread(file.fileno(), len(_DESCRIPTOR), record.end) != _DESCRIPTOR:
                 raise CannotOverlap("this version of PyTorch lays its files out in an unknown way")
             records.append(record)
             directory_entry = os.pread(file.fileno(), _CENTRAL_HEADER_BYTES, central)
@@ -134,6 +136,8 @@ def _sealing(records: list[_Record]) -> Callable[[Content], Iterator[int]]:
     def seal(content: Content) -> Iterator[int]:
         combined = 0
         for record in records:
+            if not record.size_bytes:
+                continue  # It has no checksum, in the id neither.
             if record.name == _ID:
                 # The first half tells the records' names, the second their checksums.
                 content[record.offset + _HALF_AN_ID : record.end] = f"{combined:0{_HALF_AN_ID}d}".encode()

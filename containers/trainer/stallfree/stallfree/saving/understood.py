@@ -31,7 +31,7 @@ def check(trainer: Trainer) -> None:
     is_base = isinstance(model, PreTrainedModel) and not getattr(model, "_hf_peft_config_loaded", False)
     reasons = {
         "each machine saves to a disk of its own": trainer.args.save_on_each_node and trainer.args.world_size > 1,
-        "training is sharded by DeepSpeed": trainer.is_deepspeed_enabled,
+        **_of_deepspeed(trainer),
         "training is sharded by FSDP, and not by FSDP2 with SHARDED_STATE_DICT": _is_sharded_in_an_unknown_way(trainer),
         "adapters are trained in shards": trainer.is_fsdp_enabled and hasattr(model, "peft_config"),
         "training runs on XLA": trainer.accelerator.distributed_type == DistributedType.XLA,
@@ -43,6 +43,23 @@ def check(trainer: Trainer) -> None:
     for reason, applies in reasons.items():
         if applies:
             raise CannotOverlap(reason)
+
+
+def _of_deepspeed(trainer: Trainer) -> dict[str, bool]:
+    """What of DeepSpeed's settings lets it write in other ways than by `torch.save`."""
+    if not trainer.is_deepspeed_enabled:
+        return {}
+    engine: Any = trainer.deepspeed
+    writer = type(engine.checkpoint_engine).__name__
+    settings = engine.config.get("checkpoint", {})
+    zero = engine.config.get("zero_optimization", {})
+    offloads = [zero.get(name) or {} for name in ("offload_optimizer", "offload_param")]
+    return {
+        f"DeepSpeed writes with its {writer}": writer != "TorchCheckpointEngine",
+        "DeepSpeed writes in PyTorch's old format": not settings.get("checkpoint_serialization", True),
+        "DeepSpeed saves to a disk of each machine": settings.get("use_node_local_storage", False),
+        "DeepSpeed keeps its state in files": "nvme" in [offloaded.get("device") for offloaded in offloads],
+    }
 
 
 def _is_sharded_in_an_unknown_way(trainer: Trainer) -> bool:
