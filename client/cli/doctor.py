@@ -1,6 +1,7 @@
 """What would make a first run fail, found before it costs anything."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -17,20 +18,18 @@ _MARKS = {"ok": "[green]✓[/]", "wrong": "[red]✗[/]", "unknown": "[yellow]?[/
 
 def doctor(*, deployment_name: str, as_json: bool) -> Exit:
     made = clients()
+    instances = cache(lambda: _instances(made, deployment_name))
     checks: list[tuple[str, Callable[[], Finding]]] = [
         ("credentials", lambda: _credentials(made)),
         ("CDK bootstrap", lambda: _bootstrap(made)),
         ("deployment", lambda: _deployment(made, deployment_name)),
         ("prices", lambda: _prices(made, deployment_name)),
-        ("role of FSx", lambda: _role(made, "AWSServiceRoleForAmazonFSx", "fsx.amazonaws.com")),
-        ("role of ECS", lambda: _role(made, "AWSServiceRoleForECS", "ecs.amazonaws.com")),
+        ("role of FSx", lambda: _role(made, "role of FSx", "AWSServiceRoleForAmazonFSx", "fsx.amazonaws.com")),
+        ("role of ECS", lambda: _role(made, "role of ECS", "AWSServiceRoleForECS", "ecs.amazonaws.com")),
         ("FSx quotas", lambda: quotas.fsx(made)),
-        (
-            "GPU vCPUs on demand",
-            lambda: quotas.gpu(made, "on demand", instance_type=_instances(made, deployment_name)[0]),
-        ),
-        ("GPU vCPUs Spot", lambda: quotas.gpu(made, "Spot", instance_type=_instances(made, deployment_name)[0])),
-        ("zone", lambda: _zone(made, deployment_name)),
+        ("GPU vCPUs on demand", lambda: quotas.gpu(made, "on demand", instance_type=instances()[0])),
+        ("GPU vCPUs Spot", lambda: quotas.gpu(made, "Spot", instance_type=instances()[0])),
+        ("zone", lambda: _zone(made, *instances())),
     ]
     found = [_asked(what, check) for what, check in checks]
     if as_json:
@@ -81,8 +80,7 @@ def _prices(made: Clients, name: str) -> Finding:
     return Finding("prices", "ok", f"{prices.instance_hour} USD an instance hour, as cdk.json says")
 
 
-def _role(made: Clients, role: str, service: str) -> Finding:
-    what = f"role of {service.split('.')[0].upper() if service.startswith('ecs') else 'FSx'}"
+def _role(made: Clients, what: str, role: str, service: str) -> Finding:
     try:
         made("iam").get_role(RoleName=role)
     except ClientError as error:
@@ -93,9 +91,8 @@ def _role(made: Clients, role: str, service: str) -> Finding:
     return Finding(what, "ok", role)
 
 
-def _zone(made: Clients, name: str) -> Finding:
+def _zone(made: Clients, kind: str, zones: list[str]) -> Finding:
     """File system and instance must share a zone: does it have the instance type?"""
-    kind, zones = _instances(made, name)
     offered = made("ec2").describe_instance_type_offerings(
         LocationType="availability-zone",
         Filters=[{"Name": "instance-type", "Values": [kind]}, {"Name": "location", "Values": zones}],
