@@ -91,8 +91,8 @@ class Ground:
         """Copy now what cannot be copied later; the places of it."""
         self.copies.begin()
         places = self._restless if self.was_watched else set(range(len(self._model.sources)))
-        self._take(slot, lambda place: place in places)
         if places:
+            self._take(slot, lambda place: place in places)
             self.copies.hold_training()
         return set(places)
 
