@@ -13,6 +13,7 @@ from stallfree.checkpoint.store import Store
 from stallfree.events import Arrived, Event, Sink
 from stallfree.loading.content import Content
 from stallfree.loading.into_trainer import loading_exactly, reader_for
+from stallfree.loading.other_count import loading_any_count
 from stallfree.loading.resume import Read, choose
 from stallfree.ranks import Ranks
 from stallfree.record import Record
@@ -130,7 +131,12 @@ class Stallfree(TrainerCallback):
             exact_data=self._exact_data,
         )
         try:
-            with place.moving(), self._session.attached(), loading_exactly(trainer, content, read, ranks):
+            with (
+                place.moving(),
+                self._session.attached(),
+                loading_exactly(trainer, content, read, ranks),
+                loading_any_count(trainer, store.staging, ranks),
+            ):
                 return trainers_own_train(str(resumed) if resumed else None, trial, *args, **named)
         finally:
             self._session = None
