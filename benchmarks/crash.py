@@ -20,6 +20,7 @@ from crash.flushes import none_of_files, none_of_folders
 from crash.judge import Tally
 from crash.life import Way, true_path
 from crash.power import NoLoopDisk, loop_disk
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from stallfree.saving.overlapped import OverlappedSaver
@@ -92,12 +93,20 @@ def _told(console: Console, name: str) -> Progress:
 
 
 def _show(console: Console, rows: list[Row]) -> None:
-    table = Table("fire", "saved by", "times", "in a save", "dies of it", "astray", "acknowledged, lost", "passed over")
-    table.add_column("unnoticed")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    # In 80 columns the names are what must be read.
+    table.add_column("fire and way", min_width=26)
+    for heading in ("times", "saving", "died", "astray", "lost", "passed", "silent"):
+        table.add_column(heading, justify="right")
     for fire, way, tally in rows:
         counts = (tally.fires, tally.in_a_save, tally.refused, tally.astray, tally.lost, tally.passed_over)
-        table.add_row(fire, way, *map(str, counts), str(tally.unnoticed))
+        table.add_row(f"{fire}: {way}", *map(str, counts), str(tally.unnoticed))
     console.print(table)
+    console.print(
+        "[dim]saving: a save was under way. died, astray: the next life did not get to a step, or not to a true one."
+        " lost: it went on from an older step than one acknowledged. passed: not whole, and not taken."
+        " silent: nobody was told.[/]"
+    )
 
 
 def _figures(rows: list[Row]) -> Iterator[Figure]:
