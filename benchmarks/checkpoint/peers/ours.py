@@ -4,7 +4,7 @@ from typing import Any
 
 from stallfree import Stallfree
 from stallfree.events import Event, Saved
-from stallfree.saving import image
+from stallfree.images import image
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import MakeSaver, PlainSaver
 from transformers import TrainerCallback

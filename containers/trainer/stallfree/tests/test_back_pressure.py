@@ -10,7 +10,7 @@ from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.store import Store
 from stallfree.events import Event, NotSaved, Saved, Skipped
-from stallfree.saving import direct
+from stallfree.images import direct
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import SaveFailed
 from transformers import TrainerCallback

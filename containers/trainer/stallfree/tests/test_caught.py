@@ -14,8 +14,9 @@ from processes import Ended, in_processes
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
-from stallfree.saving import direct, torch_layout, understood
-from stallfree.saving.layout import CannotOverlap, Layout
+from stallfree.images import direct, torch_layout
+from stallfree.images.layout import CannotOverlap, Layout
+from stallfree.saving import understood
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from transformers import TrainerCallback

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from stallfree.saving.identity import Identity
+from stallfree.saving.grounds.identity import Identity
 from tiny import tiny_model
 
 

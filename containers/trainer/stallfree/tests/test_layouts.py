@@ -13,11 +13,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from stallfree.checkpoint import manifest
-from stallfree.saving import safetensors_layout, torch_layout
-from stallfree.saving.direct import write_durably
-from stallfree.saving.image import Image
-from stallfree.saving.layout import Content, Layout
-from stallfree.saving.staging import HostCopies
+from stallfree.images import safetensors_layout, torch_layout
+from stallfree.images.direct import write_durably
+from stallfree.images.image import Image
+from stallfree.images.layout import Content, Layout
+from stallfree.images.staging import HostCopies
 
 
 def filled(layout: Layout) -> Image:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 from accelerate.optimizer import AcceleratedOptimizer
+from stallfree.saving.grounds.watch import Watch
 from stallfree.saving.noted_optimizer import state_of
-from stallfree.saving.watch import Watch
 
 
 def trained(kind: Any = torch.optim.AdamW) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.events import Event, Interfered, Saved
-from stallfree.saving import direct
+from stallfree.images import direct
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.steps import Steps
 from stallfree.table import table_of

@@ -12,7 +12,7 @@ from stallfree.cadence import EverySteps
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
 from stallfree.events import Event, NotSaved, Saved
-from stallfree.saving import direct
+from stallfree.images import direct
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import SaveFailed

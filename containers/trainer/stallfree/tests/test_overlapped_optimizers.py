@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from stallfree.cadence import EverySteps
-from stallfree.saving import torch_layout
+from stallfree.images import torch_layout
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from transformers import Trainer

@@ -14,11 +14,11 @@ from stallfree import memory
 from stallfree.cadence import EverySteps
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
-from stallfree.saving import direct
+from stallfree.images import direct
 from stallfree.saving.assignment import Assignment
+from stallfree.saving.grounds.passing import PARTS
+from stallfree.saving.grounds.passing_ground import LEAST_BYTES
 from stallfree.saving.overlapped import OverlappedSaver
-from stallfree.saving.passing import PARTS
-from stallfree.saving.passing_ground import LEAST_BYTES
 from stallfree.saving.saver import SaveFailed
 from watching import PLAINLY, At, Noting, fast, files_of_each_saver
 

@@ -18,7 +18,7 @@ from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
-from stallfree.saving import direct
+from stallfree.images import direct
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from transformers import TrainerCallback

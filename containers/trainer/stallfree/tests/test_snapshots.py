@@ -9,7 +9,7 @@ import torch
 from stallfree.cadence import EverySteps
 from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
-from stallfree.saving import direct
+from stallfree.images import direct
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import SaveFailed

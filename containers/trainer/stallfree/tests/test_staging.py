@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 from stallfree import memory
-from stallfree.saving.layout import CannotOverlap, Source
-from stallfree.saving.pages import Pages
-from stallfree.saving.staging import CudaCopies, HostCopies, copies_for
+from stallfree.images.layout import CannotOverlap, Source
+from stallfree.images.pages import Pages
+from stallfree.images.staging import CudaCopies, HostCopies, copies_for
 from torch.overrides import TorchFunctionMode
 
 HERE = torch.device("meta")

@@ -18,9 +18,10 @@ from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.reading import newest_whole
 from stallfree.events import Event, Saved
+from stallfree.images import direct
+from stallfree.images.layout import CannotOverlap
 from stallfree.ranks import PeerFailed, Ranks
-from stallfree.saving import direct, understood
-from stallfree.saving.layout import CannotOverlap
+from stallfree.saving import understood
 from stallfree.saving.overlapped import OverlappedSaver
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from stallfree.trainer_files import shadow

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from stallfree.checkpoint.manifest import File
-from stallfree.saving.image import Image
+from stallfree.images.image import Image
 from stallfree.saving.moment import Moment
 
 

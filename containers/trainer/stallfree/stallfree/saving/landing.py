@@ -7,12 +7,12 @@ from pathlib import Path
 
 from stallfree.checkpoint.durable import flush
 from stallfree.checkpoint.manifest import File, Manifest, describe
+from stallfree.images import direct
+from stallfree.images.image import Image
 from stallfree.ranks import Ranks
-from stallfree.saving import direct
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight, Part
-from stallfree.saving.ground import Ground
-from stallfree.saving.image import Image
+from stallfree.saving.grounds.ground import Ground
 from stallfree.saving.publish import Publisher
 from stallfree.saving.saver import SaveFailed, Spoiled
 from stallfree.timing import Timing, phase

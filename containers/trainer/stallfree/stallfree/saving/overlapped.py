@@ -9,9 +9,9 @@ from stallfree.memory import available_bytes
 from stallfree.saving import understood
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight
-from stallfree.saving.ground import Ground
+from stallfree.saving.grounds.ground import Ground
+from stallfree.saving.grounds.preparing import Preparing
 from stallfree.saving.landing import Landing
-from stallfree.saving.preparing import Preparing
 from stallfree.saving.publish import best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from stallfree.saving.snapshots import Snapshots

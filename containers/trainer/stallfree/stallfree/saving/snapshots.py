@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stallfree.saving.assignment import Assignment
 from stallfree.saving.flight import Flight
-from stallfree.saving.ground import Ground
+from stallfree.saving.grounds.ground import Ground
 from stallfree.saving.moment import IN_MEMORY, Moment, bytes_as_file, note
 from stallfree.saving.publish import best_of
 

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from transformers import PreTrainedModel, Trainer
 from transformers.utils.import_utils import is_peft_available
 
-from stallfree.saving.layout import CannotOverlap
+from stallfree.images.layout import CannotOverlap
 
 # At most: its name, its headers, and what is skipped to align it.
 _BYTES_ABOUT_A_TENSOR = 1024
@@ -79,18 +79,6 @@ def _is_changed(kind: type[Trainer], name: str) -> bool:
 def moves_between_steps(trainer: Trainer) -> bool:
     """A schedule-free optimizer has other weights for evaluation: they can change outside of its steps."""
     return callable(getattr(getattr(trainer.optimizer, "optimizer", trainer.optimizer), "eval", None))
-
-
-def check_plain(tensor: object, name: str) -> None:
-    """CannotOverlap if a weight is not plain memory."""
-    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:  # type: ignore[attr-defined]
-        raise CannotOverlap(f"{name} is a {type(tensor).__name__}")
-    check_device(tensor.device)  # type: ignore[attr-defined]
-
-
-def check_device(device: torch.device) -> None:
-    if device.type not in ("cpu", "cuda"):
-        raise CannotOverlap(f"its state is on {device}, and only the memory of hosts and of CUDA devices is overlapped")
 
 
 def devices_of(trainer: Trainer) -> set[torch.device]:

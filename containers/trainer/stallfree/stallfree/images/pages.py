@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from stallfree import memory
-from stallfree.saving.staging import Copies
+from stallfree.images.staging import Copies
 
 _TOUCHED_AT_ONCE_BYTES = 64 * 1024 * 1024
 _ROOM_TO_GROW_BYTES = 1024 * 1024

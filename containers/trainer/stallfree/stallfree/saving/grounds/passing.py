@@ -9,10 +9,10 @@ from pathlib import Path
 from awscrt.checksums import crc64nvme
 
 from stallfree.checkpoint.manifest import File, as_s3_reports
-from stallfree.saving import direct
-from stallfree.saving.layout import Layout, Source
-from stallfree.saving.pages import Pages
-from stallfree.saving.staging import Copies
+from stallfree.images import direct
+from stallfree.images.layout import Layout, Source
+from stallfree.images.pages import Pages
+from stallfree.images.staging import Copies
 
 PARTS = 4
 """Of the memory: while some are written, another one is filled."""

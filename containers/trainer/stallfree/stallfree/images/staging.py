@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 
-from stallfree.saving.layout import CannotOverlap, Source
+from stallfree.images.layout import CannotOverlap, Source
 
 logger = logging.getLogger(__name__)
 

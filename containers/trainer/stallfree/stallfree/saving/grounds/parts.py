@@ -17,9 +17,9 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from transformers import Trainer, modeling_utils
 from transformers.utils.import_utils import is_peft_available
 
-from stallfree.saving import safetensors_layout
-from stallfree.saving.identity import Identity
-from stallfree.saving.layout import CannotOverlap, Layout, Source
+from stallfree.images import safetensors_layout
+from stallfree.images.layout import CannotOverlap, Layout, Source
+from stallfree.saving.grounds.identity import Identity
 from stallfree.saving.understood import bare_model
 
 

@@ -4,15 +4,16 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from stallfree.images.layout import CannotOverlap
+from stallfree.images.staging import copies_for
 from stallfree.memory import available_bytes
 from stallfree.ranks import PeerFailed
-from stallfree.saving import caught, sharded, understood
+from stallfree.saving import understood
 from stallfree.saving.assignment import Assignment
-from stallfree.saving.ground import Ground, optimizer_bytes_of
-from stallfree.saving.layout import CannotOverlap
-from stallfree.saving.parts import Model, take_model_apart
-from stallfree.saving.passing_ground import LEAST_BYTES, PassingGround
-from stallfree.saving.staging import copies_for
+from stallfree.saving.grounds import caught, sharded
+from stallfree.saving.grounds.ground import Ground, optimizer_bytes_of
+from stallfree.saving.grounds.parts import Model, take_model_apart
+from stallfree.saving.grounds.passing_ground import LEAST_BYTES, PassingGround
 
 logger = logging.getLogger(__name__)
 

@@ -52,3 +52,15 @@ class Layout:
     sources: tuple[Source, ...]
     seal: Callable[[Content], Iterator[int]] = _nothing_to_seal
     """Fills in what depends on the copied bytes, from the beginning on, and tells how far it is."""
+
+
+def check_plain(tensor: object, name: str) -> None:
+    """CannotOverlap if a weight is not plain memory."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:  # type: ignore[attr-defined]
+        raise CannotOverlap(f"{name} is a {type(tensor).__name__}")
+    check_device(tensor.device)  # type: ignore[attr-defined]
+
+
+def check_device(device: torch.device) -> None:
+    if device.type not in ("cpu", "cuda"):
+        raise CannotOverlap(f"its state is on {device}, and only the memory of hosts and of CUDA devices is overlapped")

@@ -22,14 +22,15 @@ from torch.distributed.checkpoint.storage import WriteResult
 from torch.distributed.tensor import DTensor
 from transformers import Trainer
 
+from stallfree.images import torch_layout
+from stallfree.images.image import Image
+from stallfree.images.layout import CannotOverlap, Content, Layout
+from stallfree.images.staging import copies_for
 from stallfree.ranks import Ranks
-from stallfree.saving import torch_layout, understood
+from stallfree.saving import understood
 from stallfree.saving.flight import Flight
-from stallfree.saving.ground import Ground
-from stallfree.saving.image import Image
-from stallfree.saving.layout import CannotOverlap, Content, Layout
-from stallfree.saving.parts import Model
-from stallfree.saving.staging import copies_for
+from stallfree.saving.grounds.ground import Ground
+from stallfree.saving.grounds.parts import Model
 
 _GROUPS = f"{OPTIMIZER_NAME}.param_groups."
 

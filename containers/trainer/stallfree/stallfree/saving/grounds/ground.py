@@ -10,13 +10,14 @@ from transformers import Trainer
 from transformers.trainer import OPTIMIZER_NAME
 
 from stallfree.checkpoint.store import Store
-from stallfree.saving import torch_layout, understood
+from stallfree.images import torch_layout
+from stallfree.images.image import Image
+from stallfree.images.staging import Copies
+from stallfree.saving import understood
 from stallfree.saving.flight import Flight
-from stallfree.saving.image import Image
+from stallfree.saving.grounds.parts import Model
+from stallfree.saving.grounds.watch import Watch
 from stallfree.saving.moment import note
-from stallfree.saving.parts import Model
-from stallfree.saving.staging import Copies
-from stallfree.saving.watch import Watch
 
 
 class _Slot:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from transformers.trainer import OPTIMIZER_NAME
 
+from stallfree.images import torch_layout
+from stallfree.images.image import Image
+from stallfree.images.layout import Layout
+from stallfree.images.pages import Pages
+from stallfree.images.staging import Copies
 from stallfree.memory import HUGE_PAGE_BYTES
-from stallfree.saving import torch_layout
 from stallfree.saving.flight import Flight
-from stallfree.saving.ground import Ground
-from stallfree.saving.image import Image
-from stallfree.saving.layout import Layout
-from stallfree.saving.pages import Pages
-from stallfree.saving.parts import Model
-from stallfree.saving.passing import PARTS, write_passing
-from stallfree.saving.staging import Copies
+from stallfree.saving.grounds.ground import Ground
+from stallfree.saving.grounds.parts import Model
+from stallfree.saving.grounds.passing import PARTS, write_passing
 
 LEAST_BYTES = PARTS * mmap.PAGESIZE
 _WRITERS = 2

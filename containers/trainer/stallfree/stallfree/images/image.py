@@ -7,10 +7,10 @@ from dataclasses import replace
 from awscrt.checksums import crc64nvme
 
 from stallfree.checkpoint.manifest import File
-from stallfree.saving.layout import Layout, Source
-from stallfree.saving.pages import Pages
-from stallfree.saving.settled import Settled
-from stallfree.saving.staging import Copies
+from stallfree.images.layout import Layout, Source
+from stallfree.images.pages import Pages
+from stallfree.images.settled import Settled
+from stallfree.images.staging import Copies
 
 _BLOCK_BYTES = 64 * 1024 * 1024
 

@@ -15,16 +15,17 @@ import torch
 from transformers import Trainer
 
 from stallfree.checkpoint.store import Store
+from stallfree.images import safetensors_layout, torch_layout
+from stallfree.images.image import Image
+from stallfree.images.layout import Layout
+from stallfree.images.staging import copies_for
 from stallfree.later import Write, held_back
 from stallfree.ranks import Ranks
-from stallfree.saving import safetensors_layout, torch_layout, understood
+from stallfree.saving import understood
 from stallfree.saving.flight import Flight
-from stallfree.saving.ground import Ground
-from stallfree.saving.image import Image
-from stallfree.saving.layout import Layout
+from stallfree.saving.grounds.ground import Ground
+from stallfree.saving.grounds.parts import Model, weights_caught
 from stallfree.saving.moment import IN_MEMORY, state_noted, taken_out_of
-from stallfree.saving.parts import Model, weights_caught
-from stallfree.saving.staging import copies_for
 from stallfree.trainer_files import write_checkpoint
 
 _ROOM_TO_GROW_BYTES = 64 * 1024

@@ -18,8 +18,7 @@ from typing import Any
 import torch
 from zlib_ng import zlib_ng
 
-from stallfree.saving.layout import CannotOverlap, Content, Layout, Source
-from stallfree.saving.understood import check_device
+from stallfree.images.layout import CannotOverlap, Content, Layout, Source, check_device
 
 _LOCAL_HEADER_BYTES = 30
 _CENTRAL_HEADER_BYTES = 46

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
-from stallfree.saving.layout import CannotOverlap, Layout, Source
-from stallfree.saving.understood import check_plain
+from stallfree.images.layout import CannotOverlap, Layout, Source, check_plain
 
 # In the order in which the format puts them: the largest alignment comes first.
 _NAMES = {
