@@ -52,7 +52,7 @@ chaos: .venv/.local node_modules/.ready ## every fault at every state, for real 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)
 	@PYTHONPATH=containers/trainer/stallfree:containers/trainer/stallfree/tests $(IN_VENV) benchmarks.crash $(OPTIONS)
 
-deepspeed: build/deepspeed/.ready ## ZeRO 2 and 3 by the real DeepSpeed: killed in a save, damaged, resumed (minutes)
+deepspeed: build/deepspeed/.ready ## ZeRO 2 and 3 by the real DeepSpeed: killed in a save, damaged, resumed by as many or others (minutes)
 	@PYTHONPATH=build/deepspeed:containers/trainer/stallfree TORCH_EXTENSIONS_DIR=build/deepspeed/compiled \
 		$(IN_VENV) benchmarks.deepspeed $(OPTIONS)
 

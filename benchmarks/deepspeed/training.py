@@ -26,13 +26,18 @@ class Numbers(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
 
 
 class Telling(TrainerCallback):
-    """What was loaded; when a save begins; how long training stood still for it."""
+    """The state when it was loaded, and once on the way; when a save begins; how long training stood still for it."""
+
+    def __init__(self, told_at: int) -> None:
+        self._told_at = told_at
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         if state.global_step:
-            digest = _digest_of(objects["model"], objects["optimizer"])
-            if state.is_world_process_zero:
-                print(f"Loaded({digest})", flush=True)
+            self._tell(state, objects)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+        if state.global_step == self._told_at:
+            self._tell(state, objects)
 
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._began = time.perf_counter()
@@ -42,6 +47,11 @@ class Telling(TrainerCallback):
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
             print(f"Blocked(seconds={time.perf_counter() - self._began:.4f})", flush=True)
+
+    def _tell(self, state: Any, objects: dict[str, Any]) -> None:
+        digest = _digest_of(objects["model"], objects["optimizer"])
+        if state.is_world_process_zero:
+            print(f"State(step={state.global_step}, {digest})", flush=True)
 
 
 def _digest_of(model: torch.nn.Module, optimizer: Any) -> str:
@@ -104,8 +114,10 @@ def main() -> None:
     sizes = {"vocab_size": 64, "n_positions": 16, "n_embd": chosen.width, "n_layer": 2, "n_head": 2}
     dropout = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), chosen.dropout)
     model = GPT2LMHeadModel(GPT2Config(**sizes, **dropout, bos_token_id=0, eos_token_id=0))
+    # Where all is compared to the last bit: nothing else is to come between a step and its save.
+    told_at = STEPS - SAVE_EVERY if chosen.dropout == 0 else 0
     callbacks: list[TrainerCallback] = [] if chosen.plainly else [Stallfree(sink=print)]
-    trainer = Trainer(model, arguments, train_dataset=Numbers(), callbacks=[*callbacks, Telling()])
+    trainer = Trainer(model, arguments, train_dataset=Numbers(), callbacks=[*callbacks, Telling(told_at)])
     trainer.train(resume_from_checkpoint=chosen.resume)
 
 

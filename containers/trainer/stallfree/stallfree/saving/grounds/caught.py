@@ -66,14 +66,12 @@ class CaughtGround(Ground):
     def note(self, flight: Flight, trainer: Trainer, trainers_own_save: Callable[..., None], store: Store) -> None:
         """All of a save is copied when this returns: DeepSpeed's own step comes before anyone could wait for it."""
         places: dict[str, int] = {}
-        self.copies.begin()
         with _folder_everywhere(self._ranks) as parent, state_noted(trainer, flight.moment):
             folder = parent / f"checkpoint-{flight.step}"
             folder.mkdir()
             with caught(folder, lambda layout: self._take_file(layout, places)) as others:
                 write_checkpoint(trainer, trainers_own_save, store, into=parent)
             flight.moment.files |= others | taken_out_of(folder)
-        self.copies.hold_training()
         flight.images = [self._images[place] for place in places.values()]
         flight.copied.set()
 
@@ -95,7 +93,10 @@ class CaughtGround(Ground):
             self._sizes[place] += growth
         image = self._images[place]
         image.lay_out(layout)
+        # One by one: what is gathered for a file is made just before it, and its memory used again just after.
+        self.copies.begin()
         image.take(layout.sources)
+        self.copies.hold_training()
         image.let_sources_go()
 
 
