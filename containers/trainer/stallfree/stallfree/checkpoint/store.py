@@ -1,14 +1,18 @@
 """The commit protocol. In `checkpoints` only whole checkpoints ever stand; everything unfinished is in `staging`."""
 
+import logging
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from stallfree.checkpoint import manifest
 from stallfree.checkpoint.durable import flush, flush_tree
 from stallfree.checkpoint.exchange import exchange
 from stallfree.timing import phase
+
+logger = logging.getLogger(__name__)
 
 _CHECKPOINT = re.compile(r"checkpoint-(0|[1-9][0-9]*)")
 _REPLACED = re.compile(r"replaced-(0|[1-9][0-9]*)")
@@ -24,13 +28,18 @@ class Store:
     """Two folders of one file system, so that a rename between them is a single step."""
 
     def __init__(self, *, checkpoints: Path, staging: Path) -> None:
-        self.checkpoints = checkpoints
-        self.staging = staging
+        # A script may go to another folder while it trains.
+        self.checkpoints = checkpoints.absolute()
+        self.staging = staging.absolute()
 
     def open(self) -> None:
         """Take away what a killed predecessor left unfinished. Only one process may do this, before any save."""
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         self.staging.mkdir(parents=True, exist_ok=True)
+        if self.checkpoints.stat().st_dev != self.staging.stat().st_dev:
+            raise ValueError(
+                f"{self.staging} is to be on the same file system as {self.checkpoints}, or no save can end."
+            )
         for leftover in self.staging.iterdir():
             match = _REPLACED.fullmatch(leftover.name)
             if match and not (self.checkpoints / f"checkpoint-{match[1]}").exists():
@@ -45,6 +54,8 @@ class Store:
 
     def stage(self, step: int) -> Path:
         """An empty folder to write a checkpoint into."""
+        # Someone may have tidied it away; where the checkpoints themselves are gone, nothing is to be saved.
+        self.staging.mkdir(exist_ok=True)
         folder = self.staging / f"checkpoint-{step}"
         if folder.exists():
             _delete(folder)
@@ -68,15 +79,18 @@ class Store:
         return written
 
     def discard(self, step: int) -> None:
-        """Give back the room of a save that failed."""
-        _delete(self.staging / f"checkpoint-{step}")
+        """Give back the room of a save that failed. Where that fails too, the next save of the step begins with it."""
+        with _said_if_it_fails(f"What was written of step {step} could not be removed"):
+            _delete(self.staging / f"checkpoint-{step}")
 
     def remove(self, step: int) -> None:
-        # Out of sight in one step, then deleted: nobody ever sees half of a checkpoint.
+        """Its time is over. If it cannot be removed, it only takes room: that is no reason to end training."""
         doomed = self.staging / f"removed-{step}"
-        self.path(step).rename(doomed)
-        flush(self.checkpoints)
-        _delete(doomed)
+        with _said_if_it_fails(f"{self.path(step)} could not be removed"):
+            # Out of sight in one step, then deleted: nobody ever sees half of a checkpoint.
+            self.path(step).rename(doomed)
+            flush(self.checkpoints)
+            _delete(doomed)
 
     def path(self, step: int) -> Path:
         return self.checkpoints / f"checkpoint-{step}"
@@ -96,6 +110,14 @@ class Store:
         staged.rename(final)
         flush(self.checkpoints)
         _delete(replaced)
+
+
+@contextmanager
+def _said_if_it_fails(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        logger.warning("%s: %s.", what, error)
 
 
 def _delete(path: Path) -> None:
