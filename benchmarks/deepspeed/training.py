@@ -28,6 +28,8 @@ class Numbers(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
 class Telling(TrainerCallback):
     """The state when it was loaded, and once on the way; when a save begins; how long training stood still for it."""
 
+    reads_checkpoints = False
+
     def __init__(self, told_at: int) -> None:
         self._told_at = told_at
 

@@ -3,6 +3,7 @@
 import functools
 import logging
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,12 @@ class Stallfree(TrainerCallback):
         self,
         trainer: Trainer,
         trainers_own_train: Callable[..., Any],
-        resume_from_checkpoint: str | bool | None = None,
+        resume_from_checkpoint: str | PathLike[str] | bool | None = None,
         trial: Any = None,
         *args: Any,
         **named: Any,
     ) -> Any:
-        if not self.applies_to(trial):
+        if not self.applies_to(trial) or self not in trainer.callback_handler.callbacks:
             return trainers_own_train(resume_from_checkpoint, trial, *args, **named)
         ranks, store = Ranks(), self._store_for(trainer)
         ranks.from_first(store.open)
@@ -163,7 +164,9 @@ class Stallfree(TrainerCallback):
             self._fast.cadence.heard(event)
         self._sink(event)
 
-    def _choose(self, asked: str | bool | None, store: Store, ranks: Ranks, read: Read) -> Content | None:
+    def _choose(
+        self, asked: str | PathLike[str] | bool | None, store: Store, ranks: Ranks, read: Read
+    ) -> Content | None:
         return choose(
             asked,
             # Of equal steps the first is read.

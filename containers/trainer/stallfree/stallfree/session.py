@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
 from transformers import Trainer, TrainerControl, TrainerState
 
 from stallfree.cadence import Cadence
@@ -66,6 +68,7 @@ class Session:
         )
         self._stopping = False
         self._owed = False
+        self._hook: RemovableHandle | None = None
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -84,10 +87,12 @@ class Session:
             if self._record.saves:
                 logger.info("The checkpoints of this training:\n%s", self._record.table())
             trainer.args.save_total_limit = limit
+            self._leave_the_optimizer()
             unshadow(trainer, "_save_checkpoint", "get_batch_samples", "_run_epoch")
 
     def begin(self, state: TrainerState, control: TrainerControl) -> None:
         self._saves.begin_at(state.global_step)
+        self._hear_of_each_update()
         self._emergency.begin_at(step_of(self._resumed) if self._resumed else None, first_save_seconds=self._probed())
         if self._ranks.any(self._stop.asked)[0]:
             self._stop_here()
@@ -157,6 +162,18 @@ class Session:
         if self._saves.save(step, may_wait=not (is_best or is_last), needed=is_best or for_the_last_time):
             self._steps.save_began(step)
         self._owed = False
+
+    def _hear_of_each_update(self) -> None:
+        """Whoever asks for it: a Trainer's own `training_step` may, and there is no event then."""
+        self._leave_the_optimizer()
+        optimizer = getattr(self._trainer.optimizer, "optimizer", self._trainer.optimizer)
+        if isinstance(optimizer, Optimizer):
+            self._hook = optimizer.register_step_pre_hook(lambda *_: self._saves.before_update())
+
+    def _leave_the_optimizer(self) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
 
     def _is_due(self, step: int) -> bool:
         # The first process alone: only there is known what saves take.

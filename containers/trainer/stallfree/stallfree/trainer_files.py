@@ -9,7 +9,7 @@ from typing import Any
 from transformers import Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 
-from stallfree.checkpoint.store import Store
+from stallfree.checkpoint.store import Store, step_of
 
 
 def trainer_calling(callback: TrainerCallback) -> Trainer:
@@ -59,6 +59,24 @@ def write_checkpoint(trainer: Trainer, trainers_own_save: Callable[..., None], s
             trainer.state.save_to_json(str(into / f"checkpoint-{trainer.state.global_step}" / TRAINER_STATE_NAME))
 
 
+_UPLOADS = ("_log_model", "_log_artifacts", "_should_upload_checkpoint", "sync_checkpoints")
+_NOT_AT_A_SAVE = (None, False, "false", "end")
+
+
+def readers_of_checkpoints(trainer: Trainer) -> list[str]:
+    """Callbacks that are told `on_save`, and by what the Trainer promises find the checkpoint there."""
+    return [type(callback).__name__ for callback in trainer.callback_handler.callbacks if _may_read(callback)]
+
+
+def _may_read(callback: Any) -> bool:
+    if not getattr(callback, "reads_checkpoints", True):
+        return False  # It says so itself.
+    if getattr(callback.on_save, "__module__", "").startswith("transformers."):
+        # Those for trackers upload a checkpoint if they are set to.
+        return any(getattr(callback, setting, None) not in _NOT_AT_A_SAVE for setting in _UPLOADS)
+    return True
+
+
 def name_of_notes(process: int) -> str:
     """What this library itself adds to a checkpoint, to go on exactly."""
     return f"stallfree_{process}.json"
@@ -66,7 +84,9 @@ def name_of_notes(process: int) -> str:
 
 def find_best_again(trainer: Trainer, store: Store, resumed: Path | None) -> None:
     """After a resume, point to the best checkpoint where it stands now; its recorded path may be another machine's."""
-    best = trainer.state.best_global_step
+    state = trainer.state
+    # A step may have been better than all that were saved.
+    best = step_of(Path(state.best_model_checkpoint)) if state.best_model_checkpoint else state.best_global_step
     if not best:
         return
     if store.path(best).is_dir():

@@ -208,7 +208,7 @@ class ScheduleFree(torch.optim.SGD):
 def test_weights_that_an_optimizer_changes_for_evaluation_are_copied_before_training_goes_on(
     make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    noting = Noting("on_save")
+    noting = Noting("on_evaluate")
     trainer = make_trainer(fast(cadence=EverySteps(6)), noting, eval_strategy="steps", eval_steps=6, max_steps=18)
     trainer.optimizer = ScheduleFree(trainer.model.parameters(), lr=0.1)
     trainer.train()

@@ -1,6 +1,7 @@
 """Which checkpoint a training starts from."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 
 from stallfree.checkpoint import manifest
@@ -20,7 +21,7 @@ Read = Callable[[Path], Content]
 
 
 def choose(
-    asked: str | bool | None,
+    asked: str | PathLike[str] | bool | None,
     *,
     folders: Sequence[Path],
     always: bool,
@@ -46,7 +47,7 @@ def choose(
             return search.found.content
         if asked is True and not always:
             raise NothingWhole(f"No whole checkpoint in {', '.join(map(str, folders))}.")
-    return _as_given(Path(asked), read, sink, ranks) if isinstance(asked, str) else None
+    return _as_given(Path(asked), read, sink, ranks) if isinstance(asked, str | PathLike) else None
 
 
 def together(read: Read, ranks: Ranks) -> Read:

@@ -22,9 +22,10 @@ class Part:
 class Flight:
     step: int
     began: float
-    protected: set[int]
     moved: Callable[[], set[int]]
     """Places of the weights that have changed since the save, until the optimizer changes them all."""
+    protected: set[int] = field(default_factory=set)
+    """Steps that rotation leaves alone."""
     moment: Moment = field(default_factory=Moment)
     taken: set[int] = field(default_factory=set)
     """Places of the weights that were copied before training went on."""
@@ -37,6 +38,8 @@ class Flight:
     written: list[File] = field(default_factory=list)
     """What was written while it was copied."""
     stall_seconds: float = 0.0
+    is_waited_for: bool = False
+    """Training stands still until it has landed."""
     copied: threading.Event = field(default_factory=threading.Event)
     landed: Future[None] | None = None
     _moved_before_update: set[int] | None = None

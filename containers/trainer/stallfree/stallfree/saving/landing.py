@@ -1,6 +1,5 @@
 """From copies in memory to a checkpoint: written, summed, durable in all processes, committed and told."""
 
-import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,8 +15,6 @@ from stallfree.saving.grounds.ground import Ground
 from stallfree.saving.publish import Publisher
 from stallfree.saving.saver import SaveFailed, Spoiled
 from stallfree.timing import Timing, phase
-
-logger = logging.getLogger(__name__)
 
 _WRITERS = 2
 
@@ -56,11 +53,12 @@ class Landing:
         finally:
             # Also after a fault before it: training may not wait for what does not come.
             flight.copied.set()
+        durable_seconds = self._clock() - flight.began
         if self._is_first:
             self._publisher.committed(
                 manifest,
-                stall_seconds=flight.stall_seconds,
-                durable_seconds=self._clock() - flight.began,
+                stall_seconds=durable_seconds if flight.is_waited_for else flight.stall_seconds,
+                durable_seconds=durable_seconds,
                 timing=timing,
                 protected=flight.protected,
             )
@@ -130,12 +128,8 @@ class Landing:
         return self._store.commit(flight.step, [file for part in parts for file in part.files])
 
     def _discard(self, flight: Flight) -> None:
-        """A folder that cannot be removed is no other fault: the next save of its step begins with that."""
         if self._is_first:
-            try:
-                self._store.discard(flight.step)
-            except OSError:
-                logger.exception("What was written of step %s could not be removed.", flight.step)
+            self._store.discard(flight.step)
 
 
 def _flushed(staged: Path, names: Collection[str]) -> list[File]:

@@ -15,6 +15,7 @@ from stallfree.saving.landing import Landing
 from stallfree.saving.publish import best_of
 from stallfree.saving.saver import PlainSaver, SaveFailed
 from stallfree.saving.snapshots import Snapshots
+from stallfree.trainer_files import readers_of_checkpoints
 
 logger = logging.getLogger(__name__)
 
@@ -156,18 +157,27 @@ class OverlappedSaver:
             self._store.choose(step)
         except Exception as error:
             raise SaveFailed(step, error) from error
-        flight = Flight(step, began, best_of(self._trainer), moved=ground.watch.moved, slot=slot)
+        flight = Flight(step, began, moved=ground.watch.moved, slot=slot)
         try:
             ground.note(flight, self._trainer, self._trainers_own_save, self._store)
+            flight.protected = best_of(self._trainer)
             flight.taken = ground.take_restless(slot)
         except Exception as error:
             # The other processes have begun this save by now: they hear of it where all meet, at its end.
             flight.fault = error
         ground.watch.note()
+        readers = readers_of_checkpoints(self._trainer)
+        flight.is_waited_for = bool(readers)
         flight.stall_seconds = self._clock() - began
         flight.landed = self._worker.submit(self._landing.land, flight, ground)
         self._flight = flight
-        if ground.holds_training or understood.moves_between_steps(self._trainer):
+        if readers:
+            self._preparing.warn_once(
+                f"Training waits until each checkpoint is durable: {', '.join(readers)} may read it in on_save. "
+                "A callback that does not says so by reads_checkpoints = False."
+            )
+            self.drain()
+        elif ground.holds_training or understood.moves_between_steps(self._trainer):
             flight.copied.wait()
             ground.copies.hold_training()
             flight.stall_seconds = self._clock() - began

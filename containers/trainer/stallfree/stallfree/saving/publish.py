@@ -1,20 +1,25 @@
 """What follows a commit: the event that tells of it, and the rotation that it makes room for."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 from transformers import Trainer
 
 from stallfree.checkpoint.manifest import Manifest
 from stallfree.checkpoint.rotation import to_remove
+from stallfree.checkpoint.store import step_of
 from stallfree.events import Removed, Saved
 from stallfree.saving.assignment import Assignment
 from stallfree.timing import Timing
 
 
 def best_of(trainer: Trainer) -> set[int]:
-    """The step that rotation must leave alone, if the Trainer has found a best one."""
-    best = trainer.state.best_global_step
-    return {best} if trainer.state.best_model_checkpoint and best else set()
+    """What rotation must leave alone: the best that was saved, and a better step that may just be being saved."""
+    state = trainer.state
+    if not state.best_model_checkpoint:
+        return set()
+    steps = (step_of(Path(state.best_model_checkpoint)), state.best_global_step)
+    return {step for step in steps if step}
 
 
 class Publisher:

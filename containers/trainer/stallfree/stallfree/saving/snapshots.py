@@ -40,8 +40,8 @@ class Snapshots:
             flight = Flight(
                 self._trainer.state.global_step,
                 self._clock(),
-                best_of(self._trainer),
                 moved=ground.watch.moved,
+                protected=best_of(self._trainer),
                 slot=slot,
             )
             flight.moment = self._noted()

@@ -26,7 +26,7 @@ def bare_model(trainer: Trainer) -> Any:
 def check(trainer: Trainer) -> None:
     """CannotOverlap if this training is of a kind that the Trainer's own save must write."""
     model = bare_model(trainer)
-    changed = [name for name in _OUR_PART if _is_changed(type(trainer), name)]
+    changed = [name for name in _OUR_PART if _is_changed(trainer, name)]
     # Adapters are saved without the base that they adapt, so it may be quantized.
     is_base = isinstance(model, PreTrainedModel) and not getattr(model, "_hf_peft_config_loaded", False)
     reasons = {
@@ -69,11 +69,13 @@ def _is_sharded_in_an_unknown_way(trainer: Trainer) -> bool:
     return plugin.fsdp_version != 2 or "SHARDED" not in str(plugin.state_dict_type)
 
 
-def _is_changed(kind: type[Trainer], name: str) -> bool:
-    method = getattr(kind, name)
+def _is_changed(trainer: Trainer, name: str) -> bool:
+    method = getattr(type(trainer), name)
     # Those of trl write a model card into output_dir first, and leave the checkpoint to the Trainer.
     only_adds = name == "_save_checkpoint" and method.__module__.startswith("trl.trainer.")
-    return method is not getattr(Trainer, name) and not only_adds
+    # On this one instance, that of `_save_checkpoint` is ours.
+    on_the_instance = name != "_save_checkpoint" and name in vars(trainer)
+    return on_the_instance or (method is not getattr(Trainer, name) and not only_adds)
 
 
 def moves_between_steps(trainer: Trainer) -> bool:
@@ -101,7 +103,8 @@ def _saves_itself_in_its_own_way(model: Any) -> bool:
 
         known.append(PeftModel)
     # Of any other model, the Trainer saves the state_dict without asking it how.
-    own = getattr(type(model), "save_pretrained", None)
+    # And of those, one instance alone may have been given another way.
+    own = getattr(getattr(model, "save_pretrained", None), "__func__", None)
     return isinstance(model, tuple(known)) and all(own is not kind.save_pretrained for kind in known)
 
 

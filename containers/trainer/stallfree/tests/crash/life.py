@@ -43,6 +43,8 @@ class Way:
 class Telling(TrainerCallback):
     """Where training is, and the fingerprint of all that it has learned by then."""
 
+    reads_checkpoints = False
+
     def __init__(self, tell: Tell, *, saves: bool = False) -> None:
         self._tell = tell
         self._saves = saves
