@@ -17,6 +17,7 @@ from stacks.settings import Settings
 _REPOSITORY = Path(__file__).parent.parent
 # What a trainer gets between SIGTERM and SIGKILL, to save and commit. A Spot warning leaves two minutes in all.
 STOP_TIMEOUT = Duration.seconds(110)
+_INSTALL_LUSTRE = "dnf install -y lustre-client"
 
 
 class Compute(Construct):
@@ -197,9 +198,13 @@ class Compute(Construct):
 def _user_data() -> ec2.UserData:
     """Before the agent takes a task, the kernel must know Lustre: containers share it."""
     commands = ec2.UserData.for_linux()
+    # ECS frees only those instances from their protection that it knows. One that never joins would be paid for ever;
+    # off, it is unhealthy, and its group replaces it or lets it go.
+    commands.add_on_exit_commands('test "$exitCode" -eq 0 || shutdown -h now')
     commands.add_commands(
         "set -eu",
-        "dnf install -y lustre-client",
+        # While it boots, the instance may be installing for itself, and then refuses us.
+        f"for _ in {{1..12}}; do {_INSTALL_LUSTRE} && break; sleep 10; done",
         "modprobe lustre",
         f"echo ECS_CONTAINER_STOP_TIMEOUT={STOP_TIMEOUT.to_seconds()}s >> /etc/ecs/ecs.config",
         "echo ECS_IMAGE_PULL_BEHAVIOR=prefer-cached >> /etc/ecs/ecs.config",

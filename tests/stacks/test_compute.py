@@ -1,6 +1,9 @@
 """The GPUs: nothing while no job runs, one job for each instance, and nothing for containers to steal."""
 
-from typing import Any
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -36,10 +39,51 @@ def test_volumes_are_encrypted(templates: list[dict[str, Any]]) -> None:
 def test_an_instance_takes_no_task_before_its_kernel_knows_lustre(templates: list[dict[str, Any]]) -> None:
     for template in templates:
         lines = template["UserData"].splitlines()
-        assert lines.index("set -eu") < lines.index("dnf install -y lustre-client") < lines.index("modprobe lustre")
+        [installing] = [number for number, line in enumerate(lines) if "dnf install -y lustre-client" in line]
+        assert lines.index("set -eu") < installing < lines.index("modprobe lustre")
         joining = [number for number, line in enumerate(lines) if line.startswith("echo ECS_CLUSTER=")]
         assert joining
         assert min(joining) > lines.index("modprobe lustre")
+
+
+def test_an_instance_that_is_busy_installing_for_itself_is_asked_again(
+    templates: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    for template in templates:
+        booted = boot(template["UserData"], tmp_path, dnf="test $(wc -l < $CALLS) -gt 3")
+        assert booted.calls.count("dnf install -y lustre-client") == 3
+        assert "shutdown -h now" not in booted.calls
+        assert "ECS_CLUSTER=" in booted.ecs_config
+
+
+def test_an_instance_that_cannot_train_joins_nothing_and_turns_itself_off(
+    templates: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """It is protected from scale-in until ECS knows it: left alone, it would be paid for and never be used."""
+    for template in templates:
+        booted = boot(template["UserData"], tmp_path, dnf="false", modprobe="false")
+        assert booted.calls[-2:] == ["modprobe lustre", "shutdown -h now"]
+        assert "ECS_CLUSTER=" not in booted.ecs_config
+
+
+class Booted(NamedTuple):
+    calls: list[str]
+    ecs_config: str
+
+
+def boot(user_data: str, folder: Path, **programs: str) -> Booted:
+    """Run it with these in the place of the programs that would change this machine; each notes how it was called."""
+    calls, config = folder / "calls", folder / "ecs.config"
+    calls.write_text("")
+    config.write_text("")
+    for name in ("dnf", "modprobe", "sleep", "shutdown"):
+        program = folder / name
+        program.write_text(f'#!/bin/bash\necho "{name} $*" >> $CALLS\n{programs.get(name, "true")}\n')
+        program.chmod(0o755)
+    script = user_data.replace("/etc/ecs/ecs.config", str(config))
+    path = f"{folder}:{os.environ['PATH']}"
+    subprocess.run(["bash", "-c", script], env={"PATH": path, "CALLS": str(calls)}, check=False, capture_output=True)
+    return Booted(calls.read_text().splitlines(), config.read_text())
 
 
 def test_an_idle_cluster_has_no_instances(assembly: Assembly) -> None:
