@@ -59,7 +59,7 @@ class Functions(Construct):
 
         see_tasks = [compute.may_list_tasks(), compute.may_describe_tasks()]
         see_file_systems = _allow("fsx:DescribeFileSystems", "*")
-        see_exports = _allow("fsx:DescribeDataRepositoryTasks", "*")
+        see_file_system_tasks = _allow("fsx:DescribeDataRepositoryTasks", "*")
         read_trainer_log = _allow("logs:FilterLogEvents", *self._both_arns_of(compute.log_group))
 
         dataset_buckets = [f"arn:{Aws.PARTITION}:s3:::{name}" for name in settings.dataset_buckets]
@@ -79,10 +79,10 @@ class Functions(Construct):
         )
         self.scratch_phase = self._function("scratch_phase", allowed=[see_file_systems])
         self.links_phase = self._function(
-            "links_phase", allowed=[_allow("fsx:DescribeDataRepositoryAssociations", "*")]
+            "links_phase", allowed=[_allow("fsx:DescribeDataRepositoryAssociations", "*"), see_file_system_tasks]
         )
         self.training_phase = self._function("training_phase", environment=tasks, allowed=see_tasks)
-        self.export_phase = self._function("export_phase", allowed=[see_exports])
+        self.export_phase = self._function("export_phase", allowed=[see_file_system_tasks])
         self.mark = self._function("mark", allowed=ownership.may_mark())
         self.judge = self._function("judge", allowed=[])
         self.find = self._function(
@@ -156,7 +156,14 @@ class Functions(Construct):
         self.pump = self._function(
             "pump",
             environment={**in_bucket, **deployed, **tells, **trainer_log},
-            allowed=[see_file_systems, see_exports, *ownership.may_export(), *verifying, read("run.json"), *tell],
+            allowed=[
+                see_file_systems,
+                see_file_system_tasks,
+                *ownership.may_export(),
+                *verifying,
+                read("run.json"),
+                *tell,
+            ],
             memory_mib=1024,
             timeout=Duration.minutes(10),
         )

@@ -74,6 +74,11 @@ def of_export(lifecycle: str, detail: str = "") -> Reading:
     return _read(EXPORT, "the export task", lifecycle, detail)
 
 
+def of_import(lifecycle: str, detail: str = "") -> Reading:
+    """A task as an export is; training on half of its data would be worse than none."""
+    return _read(EXPORT, "the import of names and sizes from S3", lifecycle, detail)
+
+
 def of_task(lifecycle: str) -> Reading:
     return _read(TASK, "the training task", lifecycle, "")
 
@@ -87,6 +92,12 @@ def of_links(links: list[Reading], *, expected: int) -> Reading:
     if len(links) < expected:
         return Reading(Phase.PENDING, f"{len(links)} of {expected} links to S3 are there")
     return Reading(Phase.READY, f"all {len(links)} links to S3 are there")
+
+
+def of_imports(imports: list[Reading]) -> Reading | None:
+    """The one that training has to wait for, or cannot begin without."""
+    wanting = [one for one in imports if one.phase is not Phase.READY]
+    return next((one for one in wanting if one.phase is Phase.FAILED), wanting[0] if wanting else None)
 
 
 def of_tasks(tasks: list[Reading]) -> Reading:

@@ -65,6 +65,13 @@ def links(fsx: Any, file_system_id: str) -> list[Reading] | None:
     return [phases.of_link(raw["Lifecycle"], _failure(raw)) for raw in raws]
 
 
+def imports(fsx: Any, file_system_id: str) -> list[Reading]:
+    """Each task's reading that brings in the names and sizes of what lies in S3."""
+    raws = _all(fsx.describe_data_repository_tasks, "DataRepositoryTasks", file_system_id)
+    imports = [raw for raw in raws if raw["Type"] == "IMPORT_METADATA_FROM_REPOSITORY"]
+    return [phases.of_import(raw["Lifecycle"], _failure(raw)) for raw in imports]
+
+
 def export_task(fsx: Any, task_id: str) -> Reading:
     try:
         answer = fsx.describe_data_repository_tasks(TaskIds=[task_id])

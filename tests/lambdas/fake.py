@@ -125,8 +125,11 @@ class FakeFsx(Fake):
             if not found:
                 raise Refused("DataRepositoryTaskNotFound")
             return {"DataRepositoryTasks": found}
-        id, words = self._filtered(asked), asked["Filters"][1]["Values"]
-        found = [task for task in self.tasks if task["FileSystemId"] == id and task["Lifecycle"] in words]
+        id = self._filtered(asked)
+        found = [task for task in self.tasks if task["FileSystemId"] == id]
+        for more in asked["Filters"][1:]:
+            assert more["Name"] == "task-lifecycle"
+            found = [task for task in found if task["Lifecycle"] in more["Values"]]
         return self._page("DataRepositoryTasks", found, asked)
 
     def create_data_repository_task(self, asked: dict[str, Any]) -> dict[str, Any]:

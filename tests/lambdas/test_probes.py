@@ -60,6 +60,37 @@ def test_a_misconfigured_link_says_what_s3_refused(world: World) -> None:
     assert answer == {"phase": "failed", "reason": "a link to S3 is MISCONFIGURED: access denied to the bucket"}
 
 
+def test_links_are_ready_when_all_that_lies_in_s3_is_seen_through_them(world: World) -> None:
+    """FSx brings its names and sizes in by tasks, which it runs when the links are there already."""
+    world.scratch()
+    world.fsx.add_link(FILE_SYSTEM, "AVAILABLE")
+    for lifecycle in ("SUCCEEDED", "SUCCEEDED", "EXECUTING"):
+        world.fsx.add_task(FILE_SYSTEM, lifecycle, NOW, Type="IMPORT_METADATA_FROM_REPOSITORY")
+    # Another run's.
+    world.scratch("fs-99999999999999999")
+    world.fsx.add_task("fs-99999999999999999", "FAILED", NOW, Type="IMPORT_METADATA_FROM_REPOSITORY")
+    question = {"file_system_id": FILE_SYSTEM, "expected": 1}
+    assert world.ask(links_phase, question) == {
+        "phase": "pending",
+        "reason": "the import of names and sizes from S3 is EXECUTING",
+    }
+    world.fsx.tasks[2]["Lifecycle"] = "SUCCEEDED"
+    assert world.ask(links_phase, question)["phase"] == "ready"
+
+
+@pytest.mark.parametrize("lifecycle", ["FAILED", "CANCELED"])
+def test_no_training_begins_on_a_part_of_its_data(world: World, lifecycle: str) -> None:
+    world.scratch()
+    world.fsx.add_link(FILE_SYSTEM, "AVAILABLE")
+    world.fsx.add_task(FILE_SYSTEM, "PENDING", NOW, Type="IMPORT_METADATA_FROM_REPOSITORY")
+    details = {"Message": "2 files could not be imported"}
+    world.fsx.add_task(FILE_SYSTEM, lifecycle, NOW, Type="IMPORT_METADATA_FROM_REPOSITORY", FailureDetails=details)
+    assert world.ask(links_phase, {"file_system_id": FILE_SYSTEM, "expected": 1}) == {
+        "phase": "failed",
+        "reason": f"the import of names and sizes from S3 is {lifecycle}: 2 files could not be imported",
+    }
+
+
 def test_without_its_file_system_no_link_is_waited_for(world: World) -> None:
     assert world.ask(links_phase, {"file_system_id": FILE_SYSTEM, "expected": 2})["phase"] == "gone"
 

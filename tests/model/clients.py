@@ -83,13 +83,15 @@ class Fsx(_Service):
 
     def describe_data_repository_tasks(self, TaskIds: Any = (), Filters: Any = ()) -> Json:
         if Filters:
-            id, words = self._of(Filters).id, Filters[1]["Values"]
-            found = [one for one in self._world.exports if one.file_system == id and one.lifecycle in words]
+            id, words = self._of(Filters).id, [word for more in Filters[1:] for word in more["Values"]]
+            found = [one for one in self._world.exports if one.file_system == id]
+            found = [one for one in found if not words or one.lifecycle in words]
         else:
             found = [one for one in self._world.exports if one.id in TaskIds]
             if not found:
                 raise Refused("DataRepositoryTaskNotFound")
-        return {"DataRepositoryTasks": [{"TaskId": one.id, "Lifecycle": one.lifecycle} for one in found]}
+        told = [{"TaskId": one.id, "Type": "EXPORT_TO_REPOSITORY", "Lifecycle": one.lifecycle} for one in found]
+        return {"DataRepositoryTasks": told}
 
     def create_data_repository_task(self, **asked: Any) -> Json:
         self._stage.world, answer = model.export(self._world, freeze(asked), model.NOBODY)

@@ -33,7 +33,7 @@ _SETTINGS = {
 _SEES = {
     "accept": ("s3",),
     "scratch_phase": ("file_systems",),
-    "links_phase": ("file_systems",),
+    "links_phase": ("file_systems", "exports"),
     "training_phase": ("trainings",),
     "export_phase": ("exports",),
     "mark": ("file_systems",),
