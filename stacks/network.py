@@ -55,10 +55,13 @@ class Network(Construct):
             self.vpc.add_interface_endpoint(name, service=service, security_groups=[group], open=False)
 
     def may_be_used(self) -> Sequence[iam.PolicyStatement]:
-        """Who creates a file system here must be able to see the network (as AWS's own FSx policies have it)."""
+        """FSx looks at the network in the name of who creates a file system (as AWS's AmazonFSxFullAccess has it)."""
+        look = ("DescribeSubnets", "DescribeVpcs", "DescribeSecurityGroups", "GetSecurityGroupsForVpc")
         return [
             iam.PolicyStatement(
-                actions=["ec2:DescribeSubnets", "ec2:DescribeVpcs", "ec2:DescribeSecurityGroups"], resources=["*"]
+                actions=[f"ec2:{action}" for action in look],
+                resources=["*"],
+                conditions={"ForAnyValue:StringEquals": {"aws:CalledVia": "fsx.amazonaws.com"}},
             )
         ]
 

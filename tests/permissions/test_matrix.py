@@ -23,6 +23,7 @@ NEVER_CALLED_HERE = {
         "ec2:DescribeSecurityGroups",
         "ec2:DescribeSubnets",
         "ec2:DescribeVpcs",
+        "ec2:GetSecurityGroupsForVpc",
         "events:DescribeRule",
         "events:PutRule",
         "events:PutTargets",

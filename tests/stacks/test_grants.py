@@ -14,11 +14,13 @@ TEARDOWN = "BelayTraining/Teardown/Machine/Role"
 OURS = "StringEquals aws:ResourceTag/belay:deployment = belay"
 # The state of a file system, which changes; what makes it ours, its run's and its execution's never does.
 STATE_TAGS = "belay:state, belay:kept-why, belay:kept-since, belay:kept-usd-a-day"
-# They know no resources in AWS's own reference, or come with CDK's grants to ECS, X-Ray and log delivery.
+# They know no resources in AWS's own reference, come with CDK's grants to ECS, X-Ray and log delivery, or are what FSx
+# asks of EC2 in a creator's name (AmazonFSxFullAccess has them so, and a VPC may be another account's).
 ON_EVERYTHING = {
     "ec2:DescribeSecurityGroups",
     "ec2:DescribeSubnets",
     "ec2:DescribeVpcs",
+    "ec2:GetSecurityGroupsForVpc",
     "ecr:GetAuthorizationToken",
     "ecs:DiscoverPollEndpoint",
     "ecs:ListTasks",
