@@ -55,7 +55,8 @@ def cluster_of(clients: Clients, deployment: Deployment) -> str:
 
 
 def _stack(name: str) -> str:
-    return f"{name.title().replace('-', '')}Training"
+    """As app.py calls it."""
+    return f"{'-'.join(word.capitalize() for word in name.split('-'))}Training"
 
 
 def _outputs(clients: Clients, stack: str) -> dict[str, str]:

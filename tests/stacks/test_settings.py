@@ -4,12 +4,14 @@ import itertools
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import aws_cdk as cdk
 import pytest
 
+from client import deployment
 from stacks.settings import Settings, SettingsFault
-from tests.support.deployments import EXISTING_NETWORK, PRIVATE_DEPLOYMENT
+from tests.support.deployments import EXISTING_DEPLOYMENT, EXISTING_NETWORK, PRIVATE_DEPLOYMENT
 from tests.support.grants import grants
 from tests.support.synth import REPOSITORY, NotSynthesized, synth
 from tests.support.templates import Assembly
@@ -134,6 +136,29 @@ def test_no_two_deployments_share_a_name(assembly: Assembly, private: Assembly, 
     assert all(names)
     for one, other in itertools.combinations(names, 2):
         assert not one & other
+
+
+@pytest.mark.parametrize("fixture", ["assembly", "private", "existing"])
+def test_a_client_asks_the_stack_and_the_cluster_of_the_deployment(
+    fixture: str, request: pytest.FixtureRequest
+) -> None:
+    """By its name alone: two that differ by a hyphen are two deployments."""
+    deployed: Assembly = request.getfixturevalue(fixture)
+    [cluster] = deployed.of_type("AWS::ECS::Cluster")
+    stack = cluster.path.split("/")[0]
+    name = {"private": PRIVATE_DEPLOYMENT, "existing": EXISTING_DEPLOYMENT}.get(fixture, "belay")
+    outputs = [{"OutputKey": key, "OutputValue": key} for key in ("TrainMachineArn", "BucketName")]
+    logging = {"logConfiguration": {"options": {"awslogs-group": "log"}}}
+    aws = Mock()
+    aws.describe_stacks.return_value = {"Stacks": [{"Outputs": outputs}]}
+    aws.describe_task_definition.return_value = {"taskDefinition": {"containerDefinitions": [logging]}}
+    # CloudFormation puts the stack's name before the cluster's.
+    arns = [f"arn:aws:ecs:us-east-1:1:cluster/{one}-Cluster-1" for one in ("Other", stack, f"X{stack}")]
+    aws.get_paginator.return_value.paginate.return_value = [{"clusterArns": arns}]
+
+    found = deployment.find(lambda service: aws, name)
+    aws.describe_stacks.assert_called_once_with(StackName=stack)
+    assert deployment.cluster_of(lambda service: aws, found) == arns[1]
 
 
 def test_buckets_of_datasets_may_be_listed_and_nothing_more(existing: Assembly) -> None:
