@@ -83,7 +83,13 @@ class Network(Construct):
             "Vpc",
             availability_zones=[zone],
             nat_gateways=0,
-            subnet_configuration=[ec2.SubnetConfiguration(name="training", subnet_type=kind, cidr_mask=20)],
+            subnet_configuration=[
+                *(
+                    ec2.SubnetConfiguration(name=f"zone{number}", subnet_type=kind, cidr_mask=20, reserved=True)
+                    for number in range(_ranges_before(settings.availability_zone))
+                ),
+                ec2.SubnetConfiguration(name="training", subnet_type=kind, cidr_mask=20),
+            ],
             restrict_default_security_group=False,
         )
         # Free, and the datasets' and images' way in: no byte of S3 crosses the internet.
@@ -95,3 +101,9 @@ class Network(Construct):
             destination=ec2.FlowLogDestination.to_cloud_watch_logs(refused),
         )
         return vpc, vpc.select_subnets(subnet_type=kind).subnets[0]
+
+
+def _ranges_before(zone: str | None) -> int:
+    """Each zone has a range of addresses of its own: moved to another one, the new subnet is made while the old one is
+    there still, and two of one range cannot be."""
+    return max(0, "abcdefghijklmnop".find(zone[-1])) if zone else 0

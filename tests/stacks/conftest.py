@@ -9,8 +9,16 @@ from tests.support.templates import Assembly
 
 @pytest.fixture(scope="session")
 def private(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
-    """Under another name, and without internet."""
-    return Assembly(synth_once(tmp_path_factory, "private", deployment=PRIVATE_DEPLOYMENT, network="private"))
+    """Under another name, in a zone of choice, and without internet."""
+    return Assembly(
+        synth_once(
+            tmp_path_factory,
+            "private",
+            deployment=PRIVATE_DEPLOYMENT,
+            network="private",
+            availability_zone="us-east-1c",
+        )
+    )
 
 
 @pytest.fixture(scope="session")

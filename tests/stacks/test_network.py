@@ -55,6 +55,14 @@ def test_file_systems_and_instances_are_in_one_subnet(assembly: Assembly) -> Non
     assert _scratch(assembly)["SecurityGroupIds"] == [FILE_SYSTEMS]
 
 
+def test_a_deployment_can_move_to_another_zone(assembly: Assembly, private: Assembly) -> None:
+    """CloudFormation makes the new subnet before it deletes the old one, and EC2 refuses it the same addresses."""
+    [somewhere], [in_c] = ([s.properties for s in of.of_type("AWS::EC2::Subnet")] for of in (assembly, private))
+    assert in_c["AvailabilityZone"] == "us-east-1c"
+    assert somewhere["CidrBlock"] == "10.0.0.0/20"
+    assert in_c["CidrBlock"] == "10.0.32.0/20"
+
+
 def test_a_private_network_has_no_way_to_the_internet(private: Assembly) -> None:
     for way in ("AWS::EC2::InternetGateway", "AWS::EC2::NatGateway", "AWS::EC2::EIP", "AWS::EC2::Route"):
         assert private.of_type(way) == []
