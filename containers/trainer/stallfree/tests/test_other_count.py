@@ -35,6 +35,8 @@ class Engine:
         self._config = SimpleNamespace(load_universal_checkpoint=False)
         self.adam = torch.optim.AdamW([{"params": [torch.zeros(2)]}, {"params": [torch.zeros(3)]}], weight_decay=0.7)
         self.optimizer = SimpleNamespace(optimizer=self.adam)
+        self.module = torch.nn.BatchNorm1d(2)
+        self.module.bias.requires_grad_(False)
         self.loaded_from: list[tuple[Path, bool]] = []
 
     def load_checkpoint(self, folder: str, load_module_strict: bool) -> tuple[str, None]:
@@ -56,6 +58,10 @@ def convert(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         Path(asked.output_folder, "zero").mkdir()
         groups = [{"weight_decay": 0.1, "params": [0]}, {"weight_decay": 0.0, "params": [1]}]
         torch.save({"param_groups": groups}, Path(asked.output_folder, "zero", "optimizer_state.pt"))
+        model = torch.nn.BatchNorm1d(2)
+        for tensor in model.state_dict().values():
+            tensor.fill_(7)
+        torch.save({"module": model.state_dict()}, Path(asked.output_folder, "mp_rank_00_model_states.pt"))
 
     module = ModuleType("deepspeed.checkpoint")
     module.ds_to_universal = SimpleNamespace(main=main)  # type: ignore[attr-defined]
@@ -99,6 +105,22 @@ def test_each_group_gets_its_own_settings_and_each_weight_its_own_count(tmp_path
     steps = [state["step"] for state in engine.adam.state.values()]
     torch._foreach_add_(steps, 1)
     assert [float(step) for step in steps] == [9.0, 9.0]
+
+
+def test_buffers_and_frozen_weights_are_loaded_too_and_trained_ones_left_to_deepspeed(
+    tmp_path: Path, convert: list[str]
+) -> None:
+    engine = Engine(1)
+    load(engine, checkpoint_of(part(0), part(1), folder=tmp_path), tmp_path / ".staging")
+    loaded = {name: tensor.tolist() for name, tensor in engine.module.state_dict().items()}
+    seven = [7.0, 7.0]
+    assert loaded == {
+        "weight": [1.0, 1.0],
+        "bias": seven,
+        "running_mean": seven,
+        "running_var": seven,
+        "num_batches_tracked": 7,
+    }
 
 
 def test_what_cannot_be_converted_is_an_error_that_says_what_to_do(

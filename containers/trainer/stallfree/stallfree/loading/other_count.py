@@ -51,7 +51,11 @@ def loading_any_count(trainer: Trainer, scratch: Path, ranks: Ranks) -> Iterator
         universal = scratch / f"universal-{checkpoint.name}"
         try:
             ranks.from_first(lambda: _convert(checkpoint, universal, saved_by, count))
-            ranks.together(lambda: _load(engine, universal, load_module_strict))
+            not_there = ranks.together(lambda: _load(engine, universal, load_module_strict))[0]
+            if not_there and ranks.is_first:
+                logger.warning(
+                    "%d frozen weights are as the script made them: ZeRO 3 keeps none for others.", not_there
+                )
         except Exception as error:
             raise OtherNumberOfProcesses(
                 f"DeepSpeed cannot convert {checkpoint} from {saved_by} to {count} processes: {error!r}. "
@@ -106,7 +110,8 @@ def _convert(checkpoint: Path, into: Path, saved_by: int | None, count: int) -> 
     logger.warning("%s is converted, in %.1f s.", checkpoint.name, time.monotonic() - began)
 
 
-def _load(engine: Any, universal: Path, load_module_strict: bool) -> None:
+def _load(engine: Any, universal: Path, load_module_strict: bool) -> int:
+    """How many weights are not loaded, since they are frozen."""
     before, engine._config.load_universal_checkpoint = engine._config.load_universal_checkpoint, True
     try:
         loaded, _ = engine.load_checkpoint(str(universal), load_module_strict=load_module_strict)
@@ -114,12 +119,36 @@ def _load(engine: Any, universal: Path, load_module_strict: bool) -> None:
         engine._config.load_universal_checkpoint = before
     if loaded is None:
         raise FileNotFoundError(f"DeepSpeed found nothing in {universal}")
+    _put_settings_back(engine, universal)
+    return _put_untrained_back(engine, universal)
+
+
+def _put_untrained_back(engine: Any, universal: Path) -> int:
+    """DeepSpeed (0.19.8) loads what the optimizer knows: no buffers, and no frozen weights."""
+    model, not_there = _read(universal, "*/*_model_states.pt")["module"], 0
+    for name, tensor in [*engine.module.named_buffers(), *engine.module.named_parameters()]:
+        if tensor.requires_grad or name not in model:
+            continue
+        if model[name].numel():
+            tensor.copy_(model[name])
+        else:
+            not_there += isinstance(tensor, torch.nn.Parameter)
+    return not_there
+
+
+def _put_settings_back(engine: Any, universal: Path) -> None:
+    """What it loses while it loads."""
     optimizer = engine.optimizer.optimizer
     # ZeRO 3 gives all groups the settings of the first (a weight decay, where there was to be none) ...
-    saved = torch.load(next(universal.glob("*/zero/optimizer_state.pt")), map_location="cpu", weights_only=False)
-    for group, settings in zip(optimizer.param_groups, saved["param_groups"], strict=True):
+    groups = _read(universal, "*/zero/optimizer_state.pt")["param_groups"]
+    for group, settings in zip(optimizer.param_groups, groups, strict=True):
         group.update({name: value for name, value in settings.items() if name != "params"})
     # ... and all weights one count of steps, which then counts each step once for each weight.
     for state in optimizer.state.values():
         if isinstance(state.get("step"), torch.Tensor):
             state["step"] = state["step"].clone()
+
+
+def _read(universal: Path, pattern: str) -> Any:
+    # As DeepSpeed reads it: it holds objects of DeepSpeed's own.
+    return torch.load(min(universal.glob(pattern)), map_location="cpu", weights_only=False)
