@@ -14,7 +14,7 @@ _TOKEN = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)')
 
 
 class Unreadable(Exception):
-    """The file is no JSON at all; the message says where."""
+    """There is no such file, or no text in it."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,12 @@ class JobFile:
     raw: Any
     text: str
     """Without its comments; everything stands where it stood."""
+    no_json: Fault | None = None
 
     def faults(self) -> list[Fault]:
         """Every fault of the file itself."""
+        if self.no_json:
+            return [self.no_json]
         try:
             parse_job(self.raw)
         except JobRefused as refused:
@@ -53,18 +56,24 @@ class JobFile:
 
 def read(path: Path) -> JobFile:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: {error}") from None
+        # Some editors begin a file with a byte order mark.
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise Unreadable(f"{path}: no such file; 'belay init {path}' writes one to start from") from None
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path}: is no text in UTF-8: {error.reason} at byte {error.start}") from None
     text = _COMMENT_OR_STRING.sub(lambda found: " " * len(found[0]) if found[0][0] == "/" else found[0], text)
     try:
         return JobFile(path, json.loads(text, object_pairs_hook=_once), text)
     except json.JSONDecodeError as error:
-        raise Unreadable(f"{path}:{error.lineno}:{error.colno}: no JSON: {error.msg}") from None
+        fault = Fault(error.lineno, error.colno, f"no JSON: {error.msg}")
     except _Twice as error:
-        raise Unreadable(f"{path}: the key {str(error)!r} stands twice in one object; keep one") from None
+        fault = Fault(1, 1, f"the key {str(error)!r} stands twice in one object; keep one")
     except RecursionError:
-        raise Unreadable(f"{path}: is nested too deeply to be a job") from None
+        fault = Fault(1, 1, "is nested too deeply to be a job")
+    return JobFile(path, None, text, no_json=fault)
 
 
 class _Twice(Exception):

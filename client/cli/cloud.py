@@ -1,6 +1,7 @@
 """The account that a command speaks to: whatever the ordinary AWS configuration says, a local cloud included."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -103,7 +104,8 @@ class Cloud:
 
 
 def clients() -> Clients:
-    session = boto3.Session()
+    # boto3 alone reads AWS_DEFAULT_REGION; AWS_REGION is what the AWS command line and the other SDKs put first.
+    session = boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
     if session.region_name is None:
         raise Refused("no Region is set; set AWS_REGION, or name a profile that has one in AWS_PROFILE")
     config = Config(retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=10, read_timeout=60)

@@ -28,6 +28,8 @@ def told(error: Exception) -> int:
         case ClientError():
             code = error.response["Error"]["Code"]
             return _say(str(error), Exit.NOT_FOUND if code in _GONE else Exit.FAILED)
+        case OSError(filename=str(path), strerror=str(reason)):
+            return _say(f"{path}: {reason}", Exit.FAILED)
         case BotoCoreError() | OSError():
             return _say(str(error), Exit.FAILED)
     traceback.print_exception(error)

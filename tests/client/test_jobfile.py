@@ -38,14 +38,27 @@ def test_a_comment_changes_nothing_and_an_address_is_no_comment(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"name": }', "job.json:1:10: no JSON"),
-        ('{"name": "a", "name": "b"}', "'name' stands twice"),
-        ("[" * 99999, "job"),
+        ('{\n"name": }', "2:9 no JSON"),
+        ('{"name": "a", "name": "b"}', "1:1 the key 'name' stands twice"),
+        ("[" * 99999, "1:1 is nested too deeply"),
     ],
 )
-def test_what_is_no_json_says_where(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(Unreadable, match=says):
-        jobfile.read(written(tmp_path, text))
+def test_what_is_no_json_is_a_fault_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    [fault] = jobfile.read(written(tmp_path, text)).faults()
+    assert f"{fault.line}:{fault.column} {fault.message}".startswith(says)
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_bytes(b"\xef\xbb\xbf" + GOOD.read_bytes())
+    assert jobfile.read(tmp_path / "job.json").faults() == []
+
+
+def test_a_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match=r"job\.json: no such file; 'belay init .*job\.json' writes one"):
+        jobfile.read(tmp_path / "job.json")
+    (tmp_path / "job.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(Unreadable, match="is no text in UTF-8: invalid start byte at byte 0"):
+        jobfile.read(tmp_path / "job.json")
 
 
 _TEXT = st.text('ab.{"\\/é', max_size=4)

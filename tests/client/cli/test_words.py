@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from client.cli import failures, reference
+from client.cli import cloud, failures, reference
 from client.cli.main import app
 from client.cli.outcome import MEANINGS, Exit, Refused, of_verdict
 from client.jobfile import Unreadable
@@ -89,7 +89,7 @@ def test_every_exit_code_is_documented_and_distinct() -> None:
 @pytest.mark.parametrize(
     ("error", "exit"),
     [
-        (Unreadable("job.json:1:1: no JSON"), Exit.JOB_REFUSED),
+        (Unreadable("job.json: no such file"), Exit.JOB_REFUSED),
         (Refused("no", Exit.NOT_FOUND), Exit.NOT_FOUND),
         (OSError("disk full"), Exit.FAILED),
     ],
@@ -97,3 +97,16 @@ def test_every_exit_code_is_documented_and_distinct() -> None:
 def test_what_was_foreseen_is_one_sentence(error: Exception, exit: Exit, capsys: pytest.CaptureFixture[str]) -> None:
     assert failures.told(error) == exit
     assert capsys.readouterr().err == f"belay: {error}\n"
+
+
+def test_a_file_that_is_refused_is_named_without_pythons_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failures.told(FileNotFoundError(2, "No such file or directory", "reports/a.html")) == Exit.FAILED
+    assert capsys.readouterr().err == "belay: reports/a.html: No such file or directory\n"
+
+
+def test_the_region_is_read_where_the_aws_command_line_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert cloud.clients()("sts").meta.region_name == "eu-west-1"
+    monkeypatch.delenv("AWS_REGION")
+    assert cloud.clients()("sts").meta.region_name == "us-east-1"
