@@ -48,7 +48,7 @@ class Display:
         progress = progress_of(look)
         if self._live:
             self._live.update(_bar(progress, look, estimate))
-        elif progress.step and int(progress.fraction * 10) != self._tenth:
+        elif progress.step and not look.is_over and int(progress.fraction * 10) != self._tenth:
             self._tenth = int(progress.fraction * 10)
             self._console.print(f"             {_numbers(progress)}", highlight=False)
         self._last = look
@@ -59,6 +59,9 @@ def certificate_panel(certificate: Certificate) -> RenderableType:
     good = verdict.training is Training.COMPLETED and verdict.durability in _SAFE
     fate = certificate.file_system
     facts = Table.grid(padding=(0, 2))
+    facts.add_column(no_wrap=True)
+    # An address is folded, never cut: it is there to be copied.
+    facts.add_column(overflow="fold")
     ended = certificate.ended
     facts.add_row("training", f"{verdict.training}, by {ended.by}" if ended else verdict.training)
     facts.add_row("checkpoints", verdict.durability)

@@ -1,10 +1,10 @@
 """What would make a first run fail, found before it costs anything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from client import deployment
 from client.cli import quotas, voice
@@ -20,7 +20,6 @@ def doctor(*, deployment_name: str, as_json: bool) -> Exit:
     made = clients()
     instances = cache(lambda: _instances(made, deployment_name))
     checks: list[tuple[str, Callable[[], Finding]]] = [
-        ("credentials", lambda: _credentials(made)),
         ("CDK bootstrap", lambda: _bootstrap(made)),
         ("deployment", lambda: _deployment(made, deployment_name)),
         ("prices", lambda: _prices(made, deployment_name)),
@@ -31,15 +30,28 @@ def doctor(*, deployment_name: str, as_json: bool) -> Exit:
         ("GPU vCPUs Spot", lambda: quotas.gpu(made, "Spot", instance_type=instances()[0])),
         ("zone", lambda: _zone(made, *instances())),
     ]
-    found = [_asked(what, check) for what, check in checks]
+    found = []
+    for one in _findings(made, checks):
+        found.append(one)
+        if not as_json:
+            _show(one)
     if as_json:
         voice.answer([vars(one) for one in found])
-    else:
-        out = voice.console()
-        for one in found:
-            out.print(f"{_MARKS[one.state]} {one.what}: ", end="")
-            out.print(one.text, markup=False, soft_wrap=True)
     return Exit.FINDINGS if any(one.state == "wrong" for one in found) else Exit.OK
+
+
+def _findings(made: Clients, checks: list[tuple[str, Callable[[], Finding]]]) -> Iterator[Finding]:
+    """Without credentials every other question would have the same answer."""
+    credentials = _credentials(made)
+    yield credentials
+    if credentials.state == "ok":
+        yield from (_asked(what, check) for what, check in checks)
+
+
+def _show(one: Finding) -> None:
+    out = voice.console()
+    out.print(f"{_MARKS[one.state]} {one.what}: ", end="")
+    out.print(one.text, markup=False, soft_wrap=True)
 
 
 def _asked(what: str, check: Callable[[], Finding]) -> Finding:
@@ -53,7 +65,13 @@ def _asked(what: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _credentials(made: Clients) -> Finding:
-    told = made("sts").get_caller_identity()
+    """Whoever is somebody may ask who they are: no answer is never a matter of permissions."""
+    try:
+        told = made("sts").get_caller_identity()
+    except NoCredentialsError:
+        return Finding("credentials", "wrong", "none; set AWS_PROFILE, or run 'aws configure'")
+    except (ClientError, BotoCoreError) as error:
+        return Finding("credentials", "wrong", f"{error}; the rest cannot be asked without them")
     region = made("sts").meta.region_name
     return Finding("credentials", "ok", f"{told['Arn']}, Region {region}")
 

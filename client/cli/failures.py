@@ -10,7 +10,7 @@ from client.cli.outcome import Exit, Refused
 from client.deployment import NotDeployed
 from client.jobfile import Unreadable
 
-_GONE = {"ExecutionDoesNotExist", "InvalidArn", "NoSuchBucket"}
+_GONE = {"InvalidArn", "NoSuchBucket"}
 
 
 def told(error: Exception) -> int:
@@ -25,6 +25,8 @@ def told(error: Exception) -> int:
             return _say(str(error), Exit.DAMAGED)
         case NoCredentialsError() | PartialCredentialsError():
             return _say("no AWS credentials; set AWS_PROFILE, or run 'aws configure'", Exit.FAILED)
+        case ClientError(response={"Error": {"Code": "ExecutionDoesNotExist"}}):
+            return _say("there is no such run here; 'belay ps' lists them", Exit.NOT_FOUND)
         case ClientError():
             code = error.response["Error"]["Code"]
             return _say(str(error), Exit.NOT_FOUND if code in _GONE else Exit.FAILED)

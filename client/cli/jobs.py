@@ -36,7 +36,7 @@ def init(file: Path) -> Exit:
 
 
 def print_schema() -> Exit:
-    print(schema.text(), end="")
+    print(schema.text(), end="", flush=True)
     return Exit.OK
 
 

@@ -89,7 +89,7 @@ def watch(run: RunName, deployment: Deployment = "belay") -> None:
 
 @app.command(rich_help_panel=_RUN)
 def ps(
-    most: Annotated[int, typer.Option(help="How many, the newest first.")] = 20,
+    most: Annotated[int, typer.Option(help="How many, the newest first.", min=1)] = 20,
     deployment: Deployment = "belay",
     as_json: AsJson = False,
 ) -> None:
@@ -147,7 +147,7 @@ def kill(
     """
     from client.cli import steering
 
-    _end(steering.kill(run, sure=lambda question: yes or typer.confirm(question), deployment_name=deployment))
+    _end(steering.kill(run, sure=lambda question: yes or _says_yes(question), deployment_name=deployment))
 
 
 @app.command(rich_help_panel=_RUN)
@@ -210,7 +210,7 @@ def checkpoints_rm(
     """Remove a checkpoint from S3 for good."""
     from client.cli import stored
 
-    _end(stored.rm(run, step=step, sure=lambda question: yes or typer.confirm(question), deployment_name=deployment))
+    _end(stored.rm(run, step=step, sure=lambda question: yes or _says_yes(question), deployment_name=deployment))
 
 
 @app.command(rich_help_panel=_STAYS)
@@ -269,6 +269,15 @@ def drill(
     from client.cli import drilling
 
     _end(drilling.drill(file, fault=fault, deployment_name=deployment))
+
+
+def _says_yes(question: str) -> bool:
+    """Ctrl-C is a no, and so is nobody there to answer."""
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        print()
+        return False
 
 
 def _end(exit: "Exit") -> None:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,9 @@ def ps(*, most: int, deployment_name: str, as_json: bool) -> Exit:
     if as_json:
         voice.answer(rows)
         return Exit.OK
+    if not rows:
+        voice.console().print("No run yet. Next: belay submit FILE", markup=False)
+        return Exit.OK
     cells = [
         (row["run"], row["job"], row["status"], voice.ago(row["started_at"]), voice.duration(row["lasted"]))
         for row in ({**row, "lasted": (row["ended_at"] or datetime.now(UTC)) - row["started_at"]} for row in rows)
@@ -174,7 +177,7 @@ def _progress_rows(look: Look, estimate: Estimate) -> list[tuple[str, Any]]:
     progress = progress_of(look)
     of_all = "" if progress.total_steps is None else f" of {progress.total_steps}"
     at_risk = "" if estimate.at_risk_usd is None else f", {voice.usd(estimate.at_risk_usd)}"
-    left = None if estimate.seconds_left is None else f"{estimate.seconds_left / 60:,.0f} min"
+    left = None if estimate.seconds_left is None else voice.duration(timedelta(seconds=estimate.seconds_left))
     return [
         ("step", None if progress.step is None else f"{progress.step}{of_all}"),
         ("time left", left),

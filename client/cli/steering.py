@@ -6,10 +6,11 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from client.checkpoints import manifest_of
 from client.cli import voice
 from client.cli.cloud import Cloud, connect
 from client.cli.outcome import Exit, Refused
-from client.cli.runs import start
+from client.cli.runs import has_ended, start
 from client.estimate import Estimate, estimate_of
 from client.progress import Look, progress_of
 from client.reading import Run
@@ -72,8 +73,10 @@ def _of_an_unknown_step(look: Look, last_saved_step: int | None) -> str:
     """A script says which step it is at only when it logs."""
     if not any(isinstance(event, Started) for event in look.events):
         return "Training has not begun: nothing would be lost."
-    saved = "nothing is saved" if last_saved_step is None else f"step {last_saved_step} is saved"
-    return f"It trains, and has not logged how far it is; {saved}: all training since would be lost."
+    lost = "nothing is saved: all training"
+    if last_saved_step is not None:
+        lost = f"step {last_saved_step} is saved: all training since"
+    return f"It trains, and has not logged how far it is; {lost} would be lost."
 
 
 def _end_at_once(cloud: Cloud, run: Run, tasks: list[dict[str, Any]], *, is_over: bool) -> None:
@@ -105,6 +108,15 @@ def resume(name: str, *, step: int | None, follow: bool, deployment_name: str, a
     described = run.describe()
     if described["status"] == "RUNNING":
         raise Refused(f"run {run.prefix.run} is still running; 'belay cancel {run.prefix.run}' saves and stops it")
+    if step is not None:
+        manifest_of(cloud.clients("s3"), bucket=cloud.deployment.bucket, prefix=run.prefix, step=step)
+    elif not has_ended(run):
+        # Begun now, it would train again what the last save is about to bring into S3.
+        id = run.prefix.run
+        raise Refused(
+            f"run {id} has no certificate yet, so it may still save or export; 'belay watch {id}' waits for it,"
+            f" and 'belay resume {id} --step STEP' goes on at once from a step that is in S3 already"
+        )
     job: dict[str, Any] = json.loads(described["input"])
     job["resume"] = "auto" if step is None else f"{run.prefix.run}/{checkpoint_folder(step)}"
     return start(cloud, job, follow=follow, as_json=as_json)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from client import checkpoints
@@ -12,16 +13,20 @@ from client.cli.cloud import Cloud, connect
 from client.cli.outcome import Exit, Refused
 from client.progress import bytes_text
 from client.reading import Run
-from contract.ledger import Ledger
+from contract.ledger import Ledger, LedgerEntry
 from contract.manifest import Manifest
 from contract.paths import checkpoint_folder
 
 
 def ls(name: str, *, deployment_name: str, as_json: bool) -> Exit:
-    run = connect(deployment_name).run(name)
+    cloud = connect(deployment_name)
+    run = cloud.run(name)
     ledger = _ledger(run)
+    # The ledger says what was proven, and is not told of what somebody removed since.
+    keys = {item["Key"] for item in cloud.objects(run.prefix.checkpoints)}
+    there = {entry.step for entry in ledger.entries if run.prefix.manifest(entry.step) in keys}
     if as_json:
-        voice.answer([entry.model_dump(mode="json") for entry in ledger.entries])
+        voice.answer([{**entry.model_dump(mode="json"), "in_s3": entry.step in there} for entry in ledger.entries])
         return Exit.OK
     rows = [
         (
@@ -29,12 +34,18 @@ def ls(name: str, *, deployment_name: str, as_json: bool) -> Exit:
             entry.files,
             bytes_text(entry.bytes),
             entry.written_at and voice.ago(entry.written_at),
-            entry.problem or (f"proven ({entry.proof})" if entry.verified_at else "not proven yet"),
+            _standing(entry, is_there=entry.step in there),
         )
         for entry in ledger.entries
     ]
     voice.console().print(voice.table("", ("step", "files", "size", "written", "in S3"), rows, left=("in S3",)))
     return Exit.OK
+
+
+def _standing(entry: LedgerEntry, *, is_there: bool) -> str:
+    if entry.verified_at and not is_there:
+        return "was proven, and is not there any more"
+    return entry.problem or (f"proven ({entry.proof})" if entry.verified_at else "not proven yet")
 
 
 def get(name: str, *, step: int | None, into: Path | None, deployment_name: str) -> Exit:
@@ -56,13 +67,15 @@ def get(name: str, *, step: int | None, into: Path | None, deployment_name: str)
             )
         )
     text = f"{len(manifest.files)} files, {bytes_text(manifest.total_bytes)}, all as its manifest says"
-    voice.console().print(f"[green]✓[/] {folder}: {text}")
+    voice.console().print(f"[green]✓[/] {escape(str(folder))}: {text}", soft_wrap=True)
     return Exit.OK
 
 
 def verify(name: str, *, step: int | None, deployment_name: str, as_json: bool) -> Exit:
     cloud = connect(deployment_name)
     run = cloud.run(name)
+    if step is not None:
+        checkpoints.manifest_of(cloud.clients("s3"), bucket=cloud.deployment.bucket, prefix=run.prefix, step=step)
     steps = [step] if step is not None else [entry.step for entry in _ledger(run).entries if entry.verified_at]
     if not steps:
         raise Refused(f"run {run.prefix.run} has no checkpoint that is proven in S3", Exit.NOT_FOUND)
@@ -80,7 +93,7 @@ def _verify_one(cloud: Cloud, run: Run, step: int, *, quiet: bool) -> dict[str, 
             manifest = checkpoints.verify(s3, bucket=bucket, prefix=run.prefix, step=step, arrived=bar.advance)
     except (checkpoints.CheckpointDamaged, checkpoints.NoCheckpoint) as fault:
         if not quiet:
-            out.print(f"[red]✗[/] step {step}: {fault}")
+            out.print(f"[red]✗[/] step {step}: {escape(str(fault))}", soft_wrap=True)
         return {"step": step, "whole": False, "problem": str(fault)}
     if not quiet:
         text = f"{len(manifest.files)} files, {bytes_text(manifest.total_bytes)}, every byte read and compared"
@@ -97,6 +110,7 @@ def rm(name: str, *, step: int, sure: Callable[[str], bool], deployment_name: st
     bucket = cloud.deployment.bucket
     checkpoints.manifest_of(cloud.clients("s3"), bucket=bucket, prefix=run.prefix, step=step)
     if not sure(f"Remove s3://{bucket}/{run.prefix.checkpoint(step)} for good?"):
+        voice.console().print("Nothing was removed.")
         return Exit.INTERRUPTED
     count = checkpoints.remove(cloud.clients("s3"), bucket=bucket, prefix=run.prefix, step=step)
     voice.console().print(f"Removed step {step}: {count} objects")

@@ -43,7 +43,7 @@ def events(name: str, *, deployment_name: str, as_json: bool) -> Exit:
         return Exit.OK
     out = voice.console()
     for one in told:
-        moment = one["at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        moment = one["at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         out.print(f"{moment}  {one['actor']:<10}  {one['what']}", markup=False, soft_wrap=True)
     return Exit.OK
 

@@ -57,8 +57,10 @@ def sweep(*, dry_run: bool, deployment_name: str, as_json: bool) -> Exit:
     out = voice.console()
     rows = [(one["file_system"], one["run"], one["state"], one["status"]) for one in found]
     columns = ("file system", "run", "state", "its execution")
-    if rows:
-        out.print(voice.table("", columns, rows, left=columns))
+    if not rows:
+        out.print("No file system is there: nothing to tear down.")
+        return Exit.OK
+    out.print(voice.table("", columns, rows, left=columns))
     would = "would be torn down" if dry_run else "are being torn down"
     count = "1 file system" if len(found) == 1 else f"{len(found)} file systems"
     out.print(f"{count}, {len(orphans)} of them {would}: exported, proven, deleted")

@@ -18,7 +18,8 @@ def console(*, error: bool = False) -> Console:
 
 
 def answer(document: Any) -> None:
-    print(json.dumps(document, indent=2, default=_plain))
+    # Flushed here: a reader that has gone, as 'head' does, is told of while somebody can still handle it.
+    print(json.dumps(document, indent=2, default=_plain), flush=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str] = ()) -> Table:

@@ -1,7 +1,7 @@
 import pytest
 
 from client.progress import Look, bytes_text, progress_of, saves_sentence, seconds_text, sentence
-from contract.events import AnyEvent, Evaluated, Failed, NotSaved, Resumed, Started, Stopped
+from contract.events import AnyEvent, Evaluated, Failed, Finished, NotSaved, Resumed, Started, Stopped
 from contract.ledger import Ledger, LedgerEntry
 from tests.client.looks import RUN, START, at, proven, saved, step
 
@@ -24,6 +24,14 @@ def test_after_a_restart_the_step_goes_back_to_where_the_new_attempt_is() -> Non
     look = Look("RUNNING", events=[step(55, seconds=1), saved(40, seconds=2), again, step(41, seconds=4, attempt=2)])
 
     assert progress_of(look).step == 41
+
+
+def test_a_run_that_finished_between_two_log_lines_is_at_its_last_step() -> None:
+    finished = Finished(at=at(3), run=RUN, attempt=1, step=276)
+    look = Look("SUCCEEDED", events=[step(260, seconds=1), saved(276, seconds=2), finished])
+    assert progress_of(look).step == 276
+    without_its_last_save = Look("SUCCEEDED", events=[step(260, seconds=1), finished.model_copy(update={"step": 240})])
+    assert progress_of(without_its_last_save).step == 260
 
 
 def test_only_what_is_proven_in_s3_is_no_longer_at_risk() -> None:

@@ -133,7 +133,8 @@ class _Pages:
             case "list_objects_v2":
                 keys = [key[len(asked["Prefix"]) :] for key in aws.objects if key.startswith(asked["Prefix"])]
                 folders = sorted({f"{asked['Prefix']}{key.split('/')[0]}/" for key in keys if "/" in key})
-                yield {"CommonPrefixes": [{"Prefix": folder} for folder in folders]}
+                contents = [{"Key": key} for key in aws.objects if key.startswith(asked["Prefix"])]
+                yield {"CommonPrefixes": [{"Prefix": folder} for folder in folders], "Contents": contents}
             case "filter_log_events":
                 yield {"events": aws.lines}
             case "get_execution_history":

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from client.checkpoints import NoCheckpoint
 from client.cli import steering
 from client.cli.outcome import Exit, Refused
 from contract.events import Started
@@ -35,6 +36,10 @@ def training(aws: Aws, *, status: str = "RUNNING", step_seconds: float | None = 
 
 def kill(run: str, *, sure: bool = True) -> Exit:
     return steering.kill(run, sure=lambda _question: sure, deployment_name="belay")
+
+
+def resume(run: str, *, step: int | None = None) -> Exit:
+    return steering.resume(run, step=step, follow=False, deployment_name="belay", as_json=True)
 
 
 def test_it_says_what_would_be_lost_and_a_no_changes_nothing(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +75,7 @@ def test_a_script_that_logs_no_step_is_not_taken_for_one_that_has_not_begun(
     run = aws.run(JOB, at=at(0), status="RUNNING")
     aws.say(Started(run=run, attempt=1, at=at(300), job="digits", processes=1))
     kill(run, sure=False)
-    assert "nothing is saved: all training since would be lost" in capsys.readouterr().out
+    assert "nothing is saved: all training would be lost" in capsys.readouterr().out
     for event in (step(50, seconds=500), saved(90, seconds=900)):
         aws.say(event.model_copy(update={"run": run}))
     kill(run, sure=False)
@@ -104,6 +109,19 @@ def test_an_attempt_that_began_while_the_person_thought_is_ended_too(aws: Aws) -
         "stop task-0",
         "stop task-1",
     ]
+
+
+def test_a_resume_waits_for_the_certificate_of_a_run_that_still_saves(aws: Aws) -> None:
+    run = training(aws, status="ABORTED")
+    with pytest.raises(Refused, match=f"no certificate yet.*belay watch {run}"):
+        resume(run)
+    assert aws.started == []
+
+
+def test_a_resume_from_a_step_that_is_not_in_s3_starts_nothing(aws: Aws) -> None:
+    with pytest.raises(NoCheckpoint, match="checkpoint-41/ holds no whole checkpoint"):
+        resume(training(aws, status="ABORTED"), step=41)
+    assert aws.started == []
 
 
 def test_what_trains_no_longer_cannot_be_killed(aws: Aws) -> None:

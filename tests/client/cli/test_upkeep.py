@@ -63,6 +63,11 @@ def test_a_sweep_tears_down_what_has_no_living_run_and_leaves_the_rest(aws: Aws)
     assert told == [aws.runs[1]["executionArn"], aws.runs[2]["executionArn"]]
 
 
+def test_where_there_is_nothing_a_sweep_says_so(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+    assert upkeep.sweep(dry_run=False, deployment_name="belay", as_json=False) is Exit.OK
+    assert capsys.readouterr().out == "No file system is there: nothing to tear down.\n"
+
+
 def test_file_systems_of_others_are_none_of_its_business(aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
     aws.disk("digits", aws.run(JOB, at=at(0)), State.KEPT, **{tags.DEPLOYMENT: "another"})
     for verb in (upkeep.kept, partial(upkeep.sweep, dry_run=True)):
