@@ -61,11 +61,13 @@ def child_execution(events: Iterable[dict[str, Any]]) -> str | None:
 
 
 def _in_short(cause: str) -> str:
-    """ECS gives the whole task as JSON; what a person wants of it is the reason and the exit code."""
+    """ECS gives the whole task as JSON, and Lambda its trace; a person wants the reason, and the exit code."""
     try:
         task = json.loads(cause)
     except ValueError:
         return cause
+    if isinstance(task, dict) and "errorMessage" in task:
+        return str(task["errorMessage"])
     if not isinstance(task, dict) or "StoppedReason" not in task:
         return cause
     codes = [str(container["ExitCode"]) for container in task.get("Containers", []) if "ExitCode" in container]

@@ -68,10 +68,10 @@ def plan_of(job: Job, prices: Prices, *, parameters: float | None = None, earlie
         checkpoint_gb=checkpoint_gb,
         save_seconds=save_seconds,
         stall_seconds=stall_seconds,
-        cadence=_cadence(job.checkpoint, pace),
+        cadence=_cadence(job.checkpoint, pace) + _too_often(job.checkpoint, save_seconds),
         every_seconds=pace.every_seconds if pace else None,
         max_loss_kept=pace.is_kept if pace else None,
-        loss=_loss(job.checkpoint, pace),
+        loss=_loss(job.checkpoint, pace, save_seconds),
         instance_usd_per_hour=rates.instance_usd_per_hour,
         file_system_usd_per_hour=rates.file_system_usd_per_hour,
         usd_per_hour=rates.usd_per_hour,
@@ -100,9 +100,17 @@ def _cadence(checkpoint: Checkpoint, pace: Pace | None) -> str:
     return pace.sentence
 
 
-def _loss(checkpoint: Checkpoint, pace: Pace | None) -> str:
+def _too_often(checkpoint: Checkpoint, save_seconds: float | None) -> str:
+    if checkpoint.every_seconds is None or save_seconds is None or save_seconds <= checkpoint.every_seconds:
+        return ""
+    return ", which is less than a save takes: training will wait for its saves"
+
+
+def _loss(checkpoint: Checkpoint, pace: Pace | None, save_seconds: float | None) -> str:
     if checkpoint.max_loss is None:
-        return f"up to {_cadence(checkpoint, pace)} of training, and a minute or two until a save is proven in S3"
+        writing = f"{duration_of(round(save_seconds))} of writing" if save_seconds and save_seconds >= 60 else None
+        trained = f"up to {_cadence(checkpoint, pace)} of training"
+        return ", ".join(filter(None, [trained, writing, "and a minute or two until a save is proven in S3"]))
     if pace and pace.is_kept is False:
         return f"more than {checkpoint.max_loss} of training: see above"
     return f"at most {checkpoint.max_loss} of training, proof in S3 included; the run says so if that cannot be kept"

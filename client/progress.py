@@ -22,6 +22,7 @@ from contract.events import (
 )
 from contract.ledger import Ledger
 from contract.paths import RESUME_LINK
+from contract.units import duration_of
 
 # Relative to the mount, as the trainer says it.
 _OF_AN_EARLIER_RUN = f"{RESUME_LINK.removeprefix('/')}/"
@@ -73,7 +74,7 @@ def progress_of(look: Look) -> Progress:
     steps = [event for event in look.events if isinstance(event, Step)]
     reached = [event.step for event in look.events if isinstance(event, Step | Stopped)]
     # A training logs every so many steps, and its end seldom falls on one: the last save tells how far it came.
-    reached += [max(event.step, *reached[-1:]) for event in look.events if isinstance(event, Finished)]
+    reached += [max([event.step, *reached[-1:]]) for event in look.events if isinstance(event, Finished)]
     resumes = [event for event in look.events if isinstance(event, Resumed)]
     resumed = [event.step for event in resumes]
     inherited = [event.step for event in resumes if event.source.startswith(_OF_AN_EARLIER_RUN)]
@@ -137,7 +138,9 @@ def bytes_text(count: int) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """0.0034 -> '3.4 ms'."""
+    """0.0034 -> '3.4 ms', 76.8 -> '1m17s'."""
+    if seconds >= 60:
+        return duration_of(round(seconds))
     if seconds < 1:
         milliseconds = seconds * 1000
         return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"

@@ -12,7 +12,7 @@ from client import deployment, jobfile
 from client.cli import voice
 from client.cli.outcome import Exit, Refused
 from client.planning import Earlier, Plan, plan_of
-from client.progress import seconds_text
+from client.progress import bytes_text, seconds_text
 from contract import schema
 from contract.bounds import bounds_of
 from contract.events import Saved, Step
@@ -31,7 +31,7 @@ def init(file: Path) -> Exit:
     if file.exists():
         raise Refused(f"{file} is there already; name another file")
     file.write_text(_TEMPLATE.read_text())
-    voice.console().print(f"Wrote {file}. Next: edit it, then belay plan {file}", markup=False)
+    voice.line(f"Wrote {file}. Next: edit it, then belay plan {file}")
     return Exit.OK
 
 
@@ -57,7 +57,7 @@ def refused(file: Path, faults: list[jobfile.Fault], *, as_json: bool = False) -
         return Exit.JOB_REFUSED
     out = voice.console()
     for fault in faults:
-        out.print(f"{file}:{fault.line}:{fault.column}  {fault.message}", markup=False, soft_wrap=True)
+        voice.line(f"{file}:{fault.line}:{fault.column}  {fault.message}")
     out.print(f"[red]{len(faults)} fault{'s' if len(faults) > 1 else ''}[/]; nothing was started")
     return Exit.JOB_REFUSED
 
@@ -102,7 +102,9 @@ def _earlier(connected: "Cloud", job: str) -> Earlier | None:
 
 
 def _show(plan: Plan, file: Path) -> None:
-    size = "unknown; say --parameters 7e9" if plan.checkpoint_gb is None else f"{plan.checkpoint_gb:,.3g} GB"
+    size = (
+        "unknown; say --parameters 7e9" if plan.checkpoint_gb is None else bytes_text(round(plan.checkpoint_gb * 1e9))
+    )
     on_disk = "unknown" if plan.save_seconds is None else f"{seconds_text(plan.save_seconds)}, while training goes on"
     rows: list[tuple[str, Any]] = [
         ("file system", f"{plan.file_system_gib} GiB {plan.file_system_type}"),
@@ -120,4 +122,4 @@ def _show(plan: Plan, file: Path) -> None:
     ]
     out = voice.console()
     out.print(voice.table(f"{file}: what would happen", ("", " "), rows, left=("", " ")))
-    out.print(f"\nNext: belay submit {file} --follow", markup=False)
+    voice.line(f"\nNext: belay submit {file} --follow")

@@ -33,7 +33,7 @@ def report(names: list[str], *, out: Path | None, deployment_name: str, as_json:
         return Exit.OK
     file = out or Path(f"belay-{records[0].run}.html")
     file.write_text(page.render(records))
-    voice.console().print(f"Wrote {file}: open it in a browser; it needs no network", markup=False, soft_wrap=True)
+    voice.line(f"Wrote {file}: open it in a browser; it needs no network")
     return Exit.OK
 
 

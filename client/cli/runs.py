@@ -45,7 +45,7 @@ def start(cloud: Cloud, job: dict[str, Any], *, follow: bool, as_json: bool) -> 
     out.print(f"Run [bold]{run.prefix.run}[/] of {run.prefix.job} has started")
     if follow:
         return _watch(run)
-    out.print(f"Next: belay watch {run.prefix.run}", markup=False)
+    voice.line(f"Next: belay watch {run.prefix.run}")
     return Exit.OK
 
 
@@ -64,7 +64,7 @@ def _watch(run: Run) -> Exit:
                 rates = plan.rates if plan else None
                 display.show(look, estimate_of(look, rates, begin=run.started_at, now=datetime.now(UTC)))
     except KeyboardInterrupt:
-        out.print(f"\nThe run goes on. Come back with: belay watch {id}", markup=False)
+        voice.line(f"\nThe run goes on. Come back with: belay watch {id}")
         return Exit.INTERRUPTED
     certificate = run.certificate()
     if certificate is None:
@@ -78,7 +78,7 @@ def _watch(run: Run) -> Exit:
         out.print(checkpoints_table(certificate))
     has_one = certificate.verdict.last_verified_step is not None
     get = f"   belay checkpoints get {id} --into DIR" if has_one else ""
-    out.print(f"Next: belay report {id}{get}", markup=False)
+    voice.line(f"Next: belay report {id}{get}")
     return of_verdict(certificate.verdict)
 
 
@@ -115,7 +115,7 @@ def ps(*, most: int, deployment_name: str, as_json: bool) -> Exit:
         voice.answer(rows)
         return Exit.OK
     if not rows:
-        voice.console().print("No run yet. Next: belay submit FILE", markup=False)
+        voice.line("No run yet. Next: belay submit FILE")
         return Exit.OK
     cells = [
         (row["run"], row["job"], row["status"], voice.ago(row["started_at"]), voice.duration(row["lasted"]))
@@ -165,11 +165,14 @@ def status(name: str, *, deployment_name: str, as_json: bool) -> Exit:
     rows += _progress_rows(look, estimate)
     if certificate:
         rows.append(("verdict", certificate.sentence))
+    elif look.is_over and plan is None:
+        described = run.describe()
+        rows.append(("never accepted", f"{described.get('error')}: {described.get('cause')}"))
     known = [(name, value) for name, value in rows if value is not None]
     out = voice.console()
     out.print(voice.table("", ("", " "), known, left=("", " ")))
     id = run.prefix.run
-    out.print(f"Next: belay {'report' if certificate else 'watch'} {id}   belay events {id}", markup=False)
+    voice.line(f"Next: belay {'report' if certificate else 'watch'} {id}   belay events {id}")
     return Exit.OK
 
 

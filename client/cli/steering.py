@@ -30,7 +30,7 @@ def cancel(name: str, *, deployment_name: str) -> Exit:
     )
     out = voice.console()
     out.print(f"Run {run.prefix.run} was told to stop. It saves, is exported and proven; then its file system goes.")
-    out.print(f"Next: belay watch {run.prefix.run}", markup=False)
+    voice.line(f"Next: belay watch {run.prefix.run}")
     return Exit.OK
 
 
@@ -53,7 +53,7 @@ def kill(name: str, *, sure: Callable[[str], bool], deployment_name: str) -> Exi
     # Asked again: a person takes their time, and another attempt may have begun.
     _end_at_once(cloud, run, cloud.tasks(run.prefix.run), is_over=run.look().is_over)
     out.print(f"Run {run.prefix.run} ends now. What it had saved is exported and proven; then its file system goes.")
-    out.print(f"Next: belay watch {run.prefix.run}   belay resume {run.prefix.run}", markup=False)
+    voice.line(f"Next: belay watch {run.prefix.run}   belay resume {run.prefix.run}")
     return Exit.OK
 
 

@@ -28,7 +28,7 @@ def kept(*, deployment_name: str, as_json: bool) -> Exit:
             for one in found
         ]
         voice.console().print(voice.table("", columns, rows, left=("file system", "run", "why", "kept")))
-        voice.console().print("Next: mend the cause, then belay sweep; docs/operations.md says how", markup=False)
+        voice.line("Next: mend the cause, then belay sweep; docs/operations.md says how")
     else:
         voice.console().print("No file system was kept.")
     return Exit.FINDINGS if found else Exit.OK

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 _WIDTH_OF_A_LOG = 120
@@ -22,6 +23,11 @@ def answer(document: Any) -> None:
     print(json.dumps(document, indent=2, default=_plain), flush=True)
 
 
+def line(text: str) -> None:
+    """As it stands: what is to be typed next stays in one piece on the narrowest screen."""
+    console().print(text, markup=False, soft_wrap=True)
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str] = ()) -> Table:
     """Numbers stand right; the columns in `left` are text. Where no column has a name there is no head."""
     heads = any(column.strip() for column in columns)
@@ -31,7 +37,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     for column in columns:
         made.add_column(column, justify="left" if column in left else "right", header_style="dim", overflow="fold")
     for row in rows:
-        made.add_row(*("" if cell is None else str(cell) for cell in row))
+        made.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
     return made
 
 

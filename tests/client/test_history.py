@@ -62,6 +62,13 @@ def test_a_stopped_task_is_told_by_its_exit_code_and_not_by_its_json() -> None:
     assert trouble.cause == "Essential container in task exited (exit code 137)"
 
 
+def test_of_a_function_that_failed_its_message_is_told_and_not_its_trace() -> None:
+    said = {"errorMessage": "resume: not there", "errorType": "JobRefused", "stackTrace": [" File accept.py, line 48"]}
+    failed = {"error": "JobRefused", "cause": json.dumps(said)}
+    [trouble] = troubles([event(5, "TaskFailed", taskFailedEventDetails=failed)])
+    assert trouble.cause == "resume: not there"
+
+
 def test_any_other_cause_is_told_as_it_is() -> None:
     refused = {"error": "FSx.FSxException", "cause": "not authorized\nat all"}
     timed_out = {"error": "States.Timeout"}

@@ -59,6 +59,14 @@ def test_what_may_be_lost_is_said_as_the_job_says_it() -> None:
     assert bounded.loss.startswith("at most $5 of training")
 
 
+def test_a_save_that_takes_longer_than_the_time_between_two_is_said_and_counts_as_loss() -> None:
+    plan = plan_of(job(checkpoint={"every": "10m"}), PRICES, parameters=7e9)
+    assert plan.save_seconds == approx(717, abs=1)
+    assert plan.cadence == "10m, which is less than a save takes: training will wait for its saves"
+    assert plan.loss.startswith("up to 10m of training, 11m57s of writing, and a minute or two")
+    assert plan_of(job(checkpoint={"every": "20m"}), PRICES, parameters=7e9).cadence == "20m"
+
+
 def test_from_the_loss_and_what_a_save_takes_follows_how_often_it_saves() -> None:
     plan = plan_of(job(checkpoint={"max_loss": "30m"}), PRICES, parameters=1e9)
     assert plan.save_seconds is not None

@@ -32,6 +32,7 @@ def test_a_run_that_finished_between_two_log_lines_is_at_its_last_step() -> None
     assert progress_of(look).step == 276
     without_its_last_save = Look("SUCCEEDED", events=[step(260, seconds=1), finished.model_copy(update={"step": 240})])
     assert progress_of(without_its_last_save).step == 260
+    assert progress_of(Look("SUCCEEDED", events=[finished])).step == 276
 
 
 def test_only_what_is_proven_in_s3_is_no_longer_at_risk() -> None:
@@ -97,7 +98,8 @@ def test_what_the_saves_cost_is_told_in_one_line_by_their_medians() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.00042, "0.4 ms"), (0.0034, "3.4 ms"), (0.0123, "12 ms"), (0.9, "900 ms"), (5.21, "5.2 s")]
+    ("seconds", "text"),
+    [(0.00042, "0.4 ms"), (0.0034, "3.4 ms"), (0.0123, "12 ms"), (0.9, "900 ms"), (5.21, "5.2 s"), (76.8, "1m17s")],
 )
 def test_times_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
     assert seconds_text(seconds) == text
