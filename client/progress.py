@@ -72,16 +72,16 @@ class Progress:
 
 def progress_of(look: Look) -> Progress:
     steps = [event for event in look.events if isinstance(event, Step)]
-    reached = [event.step for event in look.events if isinstance(event, Step | Stopped)]
-    # A training logs every so many steps, and its end seldom falls on one: the last save tells how far it came.
-    reached += [max([event.step, *reached[-1:]]) for event in look.events if isinstance(event, Finished)]
     resumes = [event for event in look.events if isinstance(event, Resumed)]
     resumed = [event.step for event in resumes]
+    reached = [event.step for event in look.events if isinstance(event, Step | Stopped)] or resumed
+    # A training logs every so many steps, and its end seldom falls on one: the last save tells how far it came.
+    reached += [max([event.step, *reached[-1:]]) for event in look.events if isinstance(event, Finished)]
     inherited = [event.step for event in resumes if event.source.startswith(_OF_AN_EARLIER_RUN)]
     # After a restart an attempt counts from where it resumed: the last word counts, not the highest.
     last = steps[-1] if steps else None
     return Progress(
-        step=reached[-1] if reached else resumed[-1] if resumed else None,
+        step=reached[-1] if reached else None,
         total_steps=last.total_steps if last else None,
         loss=next((event.loss for event in reversed(steps) if event.loss is not None), None),
         last_saved_step=max((event.step for event in look.events if isinstance(event, Saved)), default=None),

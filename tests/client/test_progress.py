@@ -35,6 +35,12 @@ def test_a_run_that_finished_between_two_log_lines_is_at_its_last_step() -> None
     assert progress_of(Look("SUCCEEDED", events=[finished])).step == 276
 
 
+def test_a_run_that_had_nothing_left_to_train_is_where_it_resumed() -> None:
+    resumed = Resumed(at=at(1), run=RUN, attempt=1, step=276, source="resume/checkpoint-276")
+    finished = Finished(at=at(2), run=RUN, attempt=1, step=0)
+    assert progress_of(Look("SUCCEEDED", events=[resumed, finished])).step == 276
+
+
 def test_only_what_is_proven_in_s3_is_no_longer_at_risk() -> None:
     ledger = Ledger(
         run=RUN, entries=[proven(20, seconds=5), LedgerEntry(step=40, problem="model.safetensors: missing")]
