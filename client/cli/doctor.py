@@ -71,7 +71,7 @@ def _credentials(made: Clients) -> Finding:
     except NoCredentialsError:
         return Finding("credentials", "wrong", "none; set AWS_PROFILE, or run 'aws configure'")
     except (ClientError, BotoCoreError) as error:
-        return Finding("credentials", "wrong", f"{error}; the rest cannot be asked without them")
+        return Finding("credentials", "wrong", f"{str(error).rstrip('.')}; without them the rest cannot be asked")
     region = made("sts").meta.region_name
     return Finding("credentials", "ok", f"{told['Arn']}, Region {region}")
 
