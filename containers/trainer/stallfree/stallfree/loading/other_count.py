@@ -150,5 +150,6 @@ def _put_settings_back(engine: Any, universal: Path) -> None:
 
 
 def _read(universal: Path, pattern: str) -> Any:
+    file = min(universal.glob(pattern))
     # As DeepSpeed reads it, with objects of its own; made just now from files that were held against their manifest.
-    return torch.load(min(universal.glob(pattern)), map_location="cpu", weights_only=False)  # nosec B614
+    return torch.load(file, map_location="cpu", weights_only=False)  # nosec B614
