@@ -59,7 +59,9 @@ class StopRequest:
         try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, before)
+            # Someone may have put another in its place, to stay there.
+            if signal.getsignal(signal.SIGTERM) == self._take_note:
+                signal.signal(signal.SIGTERM, before)
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:

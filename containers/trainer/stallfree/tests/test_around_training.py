@@ -1,5 +1,6 @@
 """What scripts and their callbacks do around a save, and what it must not cost."""
 
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from stallfree.callback import Stallfree
 from stallfree.checkpoint import manifest
 from stallfree.events import Event, Resumed, Saved
 from stallfree.images.staging import HostCopies
+from stallfree.loading.resume import NothingWhole
 from stallfree.trainer_files import readers_of_checkpoints
 from transformers import Trainer, TrainerCallback
 from transformers.integrations.integration_utils import MLflowCallback, WandbCallback, WandbLogModel
@@ -44,6 +46,30 @@ def test_a_checkpoint_to_resume_from_may_be_given_as_a_path(make_trainer: Any, o
     heard: list[Event] = []
     make_trainer(Stallfree(sink=heard.append)).train(resume_from_checkpoint=out / "checkpoint-12")
     assert [event.step for event in heard if isinstance(event, Resumed)] == [12]
+
+
+def test_what_the_trainer_alone_has_saved_is_told_of_with_what_to_do(
+    make_trainer: Any, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_trainer(save_strategy="epoch").train()
+    with pytest.raises(NothingWhole, match=r"checkpoint-24: it has no manifest; .* is resumed from by its path"):
+        make_trainer(Stallfree()).train(resume_from_checkpoint=True)
+    assert f"{out / 'checkpoint-12'} is passed over: it has no manifest" in caplog.text
+    trainer = make_trainer(Stallfree())
+    trainer.train(resume_from_checkpoint=str(out / "checkpoint-24"))
+    assert trainer.state.global_step == 24
+
+
+def test_a_handler_that_someone_installs_while_training_stays(make_trainer: Any) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        install = At("on_train_end", {24}, lambda **_: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+        make_trainer(Stallfree(), install).train()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    make_trainer(Stallfree()).train()
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 class Reader(TrainerCallback):

@@ -57,6 +57,15 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no manifest": (lambda f: (f / manifest.NAME).unlink(), "it has no manifest"),
     "an empty manifest": (lambda f: _rewrite_manifest(f, ""), "its manifest is damaged"),
     "a manifest of something else": (lambda f: _rewrite_manifest(f, "[1]"), "its manifest is damaged"),
+    "a manifest with an endless step": (
+        lambda f: _rewrite_manifest(f, (f / manifest.NAME).read_text().replace('"step": 20', '"step": 2e999')),
+        "its manifest is damaged",
+    ),
+    "a manifest without a bottom": (lambda f: _rewrite_manifest(f, "[" * 100_000), "its manifest is damaged"),
+    "a manifest that points out of its folder": (
+        lambda f: _rewrite_manifest(f, (f / manifest.NAME).read_text().replace('"model', '"../checkpoint-10/model')),
+        "../checkpoint-10/model.safetensors is missing",
+    ),
     "a manifest of the future": (lambda f: _rewrite_manifest(f, '{"version": 2}'), "version 2"),
     "a manifest that is a folder": (
         _make_the_manifest_a_folder,

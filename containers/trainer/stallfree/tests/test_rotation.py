@@ -1,5 +1,6 @@
 """What rotation takes, and what it never takes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from stallfree.checkpoint.rotation import to_remove
@@ -15,8 +16,9 @@ def test_the_best_stays_and_takes_up_one_place() -> None:
     assert to_remove([10, 20, 30, 40], newest=40, keep=2, protected={10}) == [20, 30]
 
 
-def test_without_a_limit_all_stay() -> None:
-    assert to_remove([10, 20, 30], newest=30, keep=None) == []
+@pytest.mark.parametrize("keep", [None, 0, -1])
+def test_without_a_limit_all_stay_and_none_is_what_the_trainer_takes_for_none(keep: int | None) -> None:
+    assert to_remove([10, 20, 30], newest=30, keep=keep) == []
 
 
 def test_steps_above_the_newest_commit_neither_count_nor_go() -> None:

@@ -66,7 +66,7 @@ def read(folder: Path) -> Manifest:
         raise NotWhole("it has no manifest") from None
     except OSError as error:
         raise NotWhole(f"its manifest cannot be read: {error}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise NotWhole(f"its manifest is damaged: {error!r}") from error
 
 

@@ -7,8 +7,9 @@ def to_remove(steps: Collection[int], *, newest: int, keep: int | None, protecte
     """Steps older than the newest commit that `keep` leaves no room for; the protected ones always stay.
 
     Steps above the newest commit were passed over when training resumed below them: they neither count nor go.
+    A limit below 1 is none, as for the Trainer.
     """
-    if keep is None:
+    if keep is None or keep < 1:
         return []
     older = sorted(step for step in steps if step < newest and step not in protected)
     kept_anyway = 1 + sum(step in protected for step in steps if step < newest)

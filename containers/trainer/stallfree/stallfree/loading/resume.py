@@ -1,5 +1,6 @@
 """Which checkpoint a training starts from."""
 
+import logging
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -10,6 +11,8 @@ from stallfree.checkpoint.store import step_of
 from stallfree.events import PassedOver, Resumed, Sink
 from stallfree.loading.content import Content
 from stallfree.ranks import Ranks
+
+logger = logging.getLogger(__name__)
 
 
 class NothingWhole(ValueError):
@@ -39,6 +42,8 @@ def choose(
     if asked is True or always:
         search = first_whole(ranks.from_first(lambda: newest_first(*folders)), read)
         for passed in search.passed_over:
+            if ranks.is_first:
+                logger.warning("%s is passed over: %s.", passed.path, passed.reason)
             sink(PassedOver(path=str(passed.path), reason=passed.reason))
         if at_least and (search.found is None or search.found.step < at_least):
             raise NothingWhole(_refusal(at_least, search))
@@ -46,7 +51,7 @@ def choose(
             sink(Resumed(step=search.found.step, source=str(search.found.path)))
             return search.found.content
         if asked is True and not always:
-            raise NothingWhole(f"No whole checkpoint in {', '.join(map(str, folders))}.")
+            raise NothingWhole(_nothing_in(folders, search))
     return _as_given(Path(asked), read, sink, ranks) if isinstance(asked, str | PathLike) else None
 
 
@@ -73,8 +78,18 @@ def together(read: Read, ranks: Ranks) -> Read:
 
 
 def _refusal(at_least: int, search: Search[Content]) -> str:
-    faults = [f"{passed.path.name}: {passed.reason}" for passed in search.passed_over]
-    return f"Training was to resume from step {at_least}, but " + ("; ".join(faults) or "no checkpoint is there") + "."
+    return f"Training was to resume from step {at_least}, but {_faults(search) or 'no checkpoint is there'}."
+
+
+def _nothing_in(folders: Sequence[Path], search: Search[Content]) -> str:
+    text = f"No whole checkpoint in {', '.join(map(str, folders))}."
+    if search.passed_over:
+        text += f" {_faults(search)}. One that was saved without a manifest is resumed from by its path."
+    return text
+
+
+def _faults(search: Search[Content]) -> str:
+    return "; ".join(f"{passed.path.name}: {passed.reason}" for passed in search.passed_over)
 
 
 def _as_given(path: Path, read: Read, sink: Sink, ranks: Ranks) -> Content:
