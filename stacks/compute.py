@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from aws_cdk import CfnDeletionPolicy, Duration, RemovalPolicy, Stack
+from aws_cdk import CfnDeletionPolicy, Duration, RemovalPolicy, Size, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr_assets as ecr_assets
@@ -188,8 +188,10 @@ class Compute(Construct):
             logging=ecs.LogDrivers.aws_logs(
                 stream_prefix="run",
                 log_group=self.log_group,
-                # Training must not stall because a log line cannot leave.
+                # Training must not stall because a log line cannot leave. What the buffer cannot hold is lost, and the
+                # pump goes by these lines. Docker's own 1 MiB is what a chatty library prints in a moment.
                 mode=ecs.AwsLogDriverMode.NON_BLOCKING,
+                max_buffer_size=Size.mebibytes(25),
             ),
         )
         return definition

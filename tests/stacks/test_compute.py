@@ -123,6 +123,7 @@ def test_the_instance_gives_a_trainer_the_time_that_its_task_was_promised(
 def test_training_does_not_wait_for_its_log(container: dict[str, Any]) -> None:
     options = container["LogConfiguration"]["Options"]
     assert (container["LogConfiguration"]["LogDriver"], options["mode"]) == ("awslogs", "non-blocking")
+    assert options["max-buffer-size"] == f"{25 * 1024 * 1024}b"
     assert options["awslogs-stream-prefix"] == "run"
 
 
