@@ -108,7 +108,9 @@ def _aws(words: list[str]) -> None:
     shape = _service(service).operation_model(operations[verb]).input_shape
     members = {f"--{xform_name(name, '-')}": member for name, member in shape.members.items()}
     required = {f"--{xform_name(name, '-')}" for name in shape.required_members}
-    given_options = [word for word in rest if word.startswith("--")]
+    # The command line has a second option for each yes or no.
+    negated = {f"--no-{name[2:]}": name for name, member in members.items() if member.type_name == "boolean"}
+    given_options = [negated.get(word, word) for word in rest if word.startswith("--")]
     if unknown := set(given_options) - members.keys() - _AWS_EVERYWHERE:
         raise WrongCommand(f"aws {service} {verb}: there is no {sorted(unknown)}")
     if missing := required - set(given_options):
