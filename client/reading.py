@@ -107,9 +107,12 @@ class Run:
             stateMachineArn=self._deployment.teardown_machine_arn
         )
         for execution in (execution for page in pages for execution in page["executions"]):
-            # Newest first: what began before this run is not its own.
-            if execution["startDate"] < self.started_at:
+            # The newest first: the living by their start, the others by their end.
+            if execution.get("stopDate", execution["startDate"]) < self.started_at:
                 return None
+            # Another run's, which ended when this one was on its way.
+            if execution["startDate"] < self.started_at:
+                continue
             described = self._states.describe_execution(executionArn=execution["executionArn"])
             if json.loads(described["input"]).get("execution_arn") == self.execution_arn:
                 return str(execution["executionArn"])

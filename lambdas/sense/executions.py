@@ -58,7 +58,7 @@ def ended_badly(states: Any, machine_arn: str, *, since: datetime) -> Iterator[t
     for status in ("FAILED", "ABORTED", "TIMED_OUT"):
         pages = states.get_paginator("list_executions").paginate(stateMachineArn=machine_arn, statusFilter=status)
         for one in (one for page in pages for one in page["executions"]):
-            # All are looked at: they come by their start, and one that ran for days may have stopped just now.
+            # All are looked at, whatever their order: one that ran for days may have stopped just now.
             stopped_at = one.get("stopDate")
             if stopped_at is not None and stopped_at >= since:
                 yield one["executionArn"], stopped_at

@@ -94,6 +94,20 @@ def test_a_look_puts_train_teardown_log_and_ledger_together() -> None:
     assert look.ledger is not None and look.ledger.last_verified_step == 20
 
 
+def test_a_teardown_is_found_behind_one_that_began_before_the_run_and_ended_after_it() -> None:
+    """Step Functions lists executions by their end, once they have one."""
+    aws = Aws()
+    aws.statuses = ["ABORTED"]
+    aws.teardowns = [
+        {"executionArn": "arn:anothers", "startDate": at(-60), "stopDate": at(30)},
+        {"executionArn": "arn:rescued", "startDate": at(9), "stopDate": at(20)},
+        {"executionArn": "arn:too-old", "startDate": at(-90), "stopDate": at(-80)},
+    ]
+    aws.enter("Train", seconds=1)
+    aws.enter("Verify", seconds=9, arn="arn:rescued")
+    assert [(one.state, one.teardown) for one in run_of(aws).look().entered] == [("Train", False), ("Verify", True)]
+
+
 def test_a_teardown_that_the_rescue_started_is_part_of_the_run() -> None:
     aws = Aws()
     aws.statuses = ["ABORTED"]
