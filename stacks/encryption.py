@@ -30,8 +30,8 @@ class CustomerKey(Construct):
         )
         self.key.add_to_resource_policy(self._logs())
         self.key.add_to_resource_policy(self._fsx_reading_and_writing_s3())
-        for service in ("cloudwatch.amazonaws.com", "events.amazonaws.com"):
-            self.key.add_to_resource_policy(self._telling(service))
+        for statement in (self._alarms_into_the_topic(), self._undelivered_events_into_the_queue()):
+            self.key.add_to_resource_policy(statement)
 
     def _logs(self) -> iam.PolicyStatement:
         groups = Stack.of(self).format_arn(service="logs", resource="*")
@@ -61,13 +61,18 @@ class CustomerKey(Construct):
             },
         )
 
-    def _telling(self, service: str) -> iam.PolicyStatement:
-        """Alarms into the topic, undelivered events into the queue."""
+    def _alarms_into_the_topic(self) -> iam.PolicyStatement:
         return iam.PolicyStatement(
-            principals=[iam.ServicePrincipal(service)],
+            principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
             actions=_USE,
             resources=["*"],
             conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+        )
+
+    def _undelivered_events_into_the_queue(self) -> iam.PolicyStatement:
+        """Of EventBridge a key does not hear for which account it asks. The queue does, and lets in one rule alone."""
+        return iam.PolicyStatement(
+            principals=[iam.ServicePrincipal("events.amazonaws.com")], actions=_USE, resources=["*"]
         )
 
 

@@ -113,6 +113,17 @@ def test_fsx_exports_under_the_key_by_the_role_that_it_makes_itself(existing: As
     assert {"cloudwatch.amazonaws.com", "events.amazonaws.com", "logs.us-east-1.amazonaws.com"} <= heard
 
 
+def test_undelivered_events_reach_their_queue_under_the_key(existing: Assembly) -> None:
+    """AWS says that keys know neither aws:SourceAccount nor aws:SourceArn of EventBridge: a statement with either would
+    never hold. Whose rule it is, the queue asks."""
+    said = grants_at_resources(existing)
+    by_events = [grant for grant in said if grant.holder.endswith(": events.amazonaws.com")]
+    at_the_key = {grant.action: grant.condition for grant in by_events if "Encryption/Key" in grant.holder}
+    assert at_the_key == {"kms:Decrypt": "", "kms:GenerateDataKey": ""}
+    [sending] = [grant for grant in by_events if grant.action == "sqs:SendMessage"]
+    assert "aws:SourceArn" in sending.condition
+
+
 def test_nothing_of_ours_is_reached_without_encryption_on_the_way(assembly: Assembly, existing: Assembly) -> None:
     for deployed in (assembly, existing):
         refusing = {
