@@ -23,8 +23,8 @@ def doctor(*, deployment_name: str, as_json: bool) -> Exit:
         ("CDK bootstrap", lambda: _bootstrap(made)),
         ("deployment", lambda: _deployment(made, deployment_name)),
         ("prices", lambda: _prices(made, deployment_name)),
-        ("role of FSx", lambda: _role(made, "role of FSx", "AWSServiceRoleForAmazonFSx", "fsx.amazonaws.com")),
-        ("role of ECS", lambda: _role(made, "role of ECS", "AWSServiceRoleForECS", "ecs.amazonaws.com")),
+        ("role of FSx", lambda: _role(made, "FSx", "AWSServiceRoleForAmazonFSx", made_by="the first run")),
+        ("role of ECS", lambda: _role(made, "ECS", "AWSServiceRoleForECS", made_by="the first cluster of an account")),
         ("FSx quotas", lambda: quotas.fsx(made)),
         ("GPU vCPUs on demand", lambda: quotas.gpu(made, "on demand", instance_type=instances()[0])),
         ("GPU vCPUs Spot", lambda: quotas.gpu(made, "Spot", instance_type=instances()[0])),
@@ -98,14 +98,15 @@ def _prices(made: Clients, name: str) -> Finding:
     return Finding("prices", "ok", f"{prices.instance_hour} USD an instance hour, as cdk.json says")
 
 
-def _role(made: Clients, what: str, role: str, service: str) -> Finding:
+def _role(made: Clients, service: str, role: str, *, made_by: str) -> Finding:
+    what = f"role of {service}"
     try:
         made("iam").get_role(RoleName=role)
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchEntity":
             raise
-        mend = f"aws iam create-service-linked-role --aws-service-name {service}"
-        return Finding(what, "unknown", f"not there yet; the first run makes it, or: {mend}")
+        mend = f"aws iam create-service-linked-role --aws-service-name {service.lower()}.amazonaws.com"
+        return Finding(what, "unknown", f"not there yet; {made_by} makes it, or: {mend}")
     return Finding(what, "ok", role)
 
 
