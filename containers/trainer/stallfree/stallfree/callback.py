@@ -106,7 +106,7 @@ class Stallfree(TrainerCallback):
         *args: Any,
         **named: Any,
     ) -> Any:
-        if not self.applies_to(trial) or self not in trainer.callback_handler.callbacks:
+        if not self._leads(trainer) or not self.applies_to(trial):
             return trainers_own_train(resume_from_checkpoint, trial, *args, **named)
         ranks, store = Ranks(), self._store_for(trainer)
         ranks.from_first(store.open)
@@ -141,6 +141,13 @@ class Stallfree(TrainerCallback):
                 return trainers_own_train(str(resumed) if resumed else None, trial, *args, **named)
         finally:
             self._session = None
+
+    def _leads(self, trainer: Trainer) -> bool:
+        """Of several the first: a platform may add one to a script that has its own. None that was removed again."""
+        ours = [callback for callback in trainer.callback_handler.callbacks if isinstance(callback, Stallfree)]
+        if self in ours[1:]:
+            logger.warning("This Trainer has another Stallfree before this one, which does nothing.")
+        return self in ours[:1]
 
     def _store_for(self, trainer: Trainer) -> Store:
         checkpoints = self._checkpoints or Path(str(trainer.args.output_dir))

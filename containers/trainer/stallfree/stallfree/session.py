@@ -72,11 +72,11 @@ class Session:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """While training runs, the Trainer saves through us, rotates nothing and hears SIGTERM."""
+        """While training runs, the Trainer saves through us and hears SIGTERM."""
         trainer = self._trainer
         shadow(trainer, "_save_checkpoint", lambda model, trial: self.save())
         shadow(trainer, "get_batch_samples", functools.partial(self._fetch, trainer.get_batch_samples))
-        limit, trainer.args.save_total_limit = trainer.args.save_total_limit, None
+        limit = trainer.args.save_total_limit
         try:
             with self._exact.attached(), self._stop.listening(), self._watchdog.watching():
                 try:
@@ -86,8 +86,8 @@ class Session:
         finally:
             if self._record.saves:
                 logger.info("The checkpoints of this training:\n%s", self._record.table())
-            trainer.args.save_total_limit = limit
             self._leave_the_optimizer()
+            trainer.args.save_total_limit = limit
             unshadow(trainer, "_save_checkpoint", "get_batch_samples", "_run_epoch")
 
     def begin(self, state: TrainerState, control: TrainerControl) -> None:
@@ -135,6 +135,8 @@ class Session:
     def epoch_done(self, control: TrainerControl) -> None:
         if self._stopping:
             self._leave()
+        # An evaluation may follow, of other weights.
+        self._saver.before_other_work()
         control.should_save = control.should_save and self._trainer_decides()
 
     def batch_evaluated(self) -> None:
@@ -149,6 +151,8 @@ class Session:
         self._saves.drain()
         self._save_if_behind()
         self._saves.drain(needed=True)
+        # With a limit of 1 it would take away the newest beside the best.
+        self._trainer.args.save_total_limit = None
 
     def save(self, *, for_the_last_time: bool = False) -> None:
         trainer = self._trainer

@@ -114,6 +114,32 @@ def test_weights_that_are_swapped_where_no_one_counts_while_on_save_runs_are_sav
     noting.assert_saved(out, 8, 16, 24)
 
 
+class EvaluatesOthers(Trainer):
+    """With averaged weights, say."""
+
+    def evaluate(self, *args: Any, **named: Any) -> dict[str, float]:
+        weights = [weight.data for weight in self.model.parameters()]  # type: ignore[union-attr]
+        kept = [weight.clone() for weight in weights]
+        for weight in weights:
+            weight.zero_()
+        time.sleep(0.2)
+        result = super().evaluate(*args, **named)
+        for weight, value in zip(weights, kept, strict=True):
+            weight.copy_(value)
+        return result
+
+
+@pytest.mark.usefixtures("slow_copies")
+def test_weights_that_are_swapped_for_an_evaluation_while_a_save_is_under_way_are_saved_as_they_were(
+    make_trainer: Any, out: Path
+) -> None:
+    noting = Noting()
+    trainer = make_trainer(fast(cadence=EverySteps(6)), noting, eval_strategy="epoch")
+    trainer.__class__ = EvaluatesOthers
+    trainer.train()
+    noting.assert_saved(out, 6, 12, 18, 24)
+
+
 def test_trackers_are_waited_for_only_where_they_upload_checkpoints(make_trainer: Any) -> None:
     quiet, loud = object.__new__(MLflowCallback), object.__new__(WandbCallback)
     quiet._log_artifacts, quiet._auto_end_run, loud._log_model = False, False, WandbLogModel.CHECKPOINT
@@ -181,6 +207,17 @@ def test_a_way_of_saving_that_one_instance_was_given_is_kept(
         saved = torch.load(out / f"checkpoint-{step}" / "pytorch_model.bin")
         assert all(torch.equal(saved[name], tensor) for name, tensor in noting.weights[step].items())
     assert PLAINLY in caplog.text
+
+
+def test_of_two_callbacks_the_first_saves_and_the_second_stands_aside(
+    make_trainer: Any, out: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    noting = Noting()
+    second = fast(checkpoints=tmp_path / "second")
+    make_trainer(fast(), second, noting, save_strategy="steps", save_steps=7).train()
+    noting.assert_saved(out, 8, 16, 24)
+    assert not (tmp_path / "second").exists()
+    assert caplog.text.count("another Stallfree") == 1
 
 
 def test_a_callback_that_was_taken_away_again_does_nothing(make_trainer: Any, out: Path) -> None:

@@ -117,7 +117,7 @@ def test_the_last_step_is_saved_again_if_a_weight_changed_under_its_copy(
 
     monkeypatch.setattr(direct, "write_durably", write_then)
     noting = Noting("on_epoch_end")
-    make_trainer(fast(), At("on_epoch_end", {24}, change), noting).train()
+    make_trainer(At("on_epoch_end", {24}, change), fast(), noting).train()
     saved = GPT2LMHeadModel.from_pretrained(out / "checkpoint-24").state_dict()
     assert all(torch.equal(saved[name], weight) for name, weight in noting.weights[24].items())
 

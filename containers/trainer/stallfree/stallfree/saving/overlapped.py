@@ -77,18 +77,18 @@ class OverlappedSaver:
         if ground is None:
             return
         moved = ground.watch.moved()
-        if flight is not None and not flight.is_released:
-            flight.release(moved)
-            began = self._clock()
-            flight.copied.wait()
-            ground.copies.hold_training()
-            flight.stall_seconds += self._clock() - began
+        self._wait_for_copies(ground, moved)
         if self._snapshots is not None:
             self._snapshots.before_update(moved)
         ground.learn(moved)
         ground.was_watched = ground.was_watched or ground.watch.is_on
         ground.has_saved = ground.has_saved or flight is not None
         ground.watch.end()
+
+    def before_other_work(self) -> None:
+        ground = self._preparing.ground
+        if ground is not None and self._flight is not None:
+            self._wait_for_copies(ground, ground.watch.moved())
 
     def after_update(self) -> None:
         self._preparing.begin()
@@ -181,6 +181,17 @@ class OverlappedSaver:
             flight.copied.wait()
             ground.copies.hold_training()
             flight.stall_seconds = self._clock() - began
+
+    def _wait_for_copies(self, ground: Ground, moved: set[int]) -> None:
+        """After this weights may change: they were copied, or have moved before that."""
+        flight = self._flight
+        if flight is None or flight.is_released:
+            return
+        flight.release(moved)
+        began = self._clock()
+        flight.copied.wait()
+        ground.copies.hold_training()
+        flight.stall_seconds += self._clock() - began
 
     def _take_snapshot(self, ground: Ground) -> None:
         if self._snapshots is None or ground.slots < 2 or not ground.ready.done():

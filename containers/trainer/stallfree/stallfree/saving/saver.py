@@ -37,6 +37,9 @@ class Saver(Protocol):
     def before_update(self) -> None:
         """The optimizer is about to change the weights: whatever still needs the old ones takes them now."""
 
+    def before_other_work(self) -> None:
+        """Something other than a step comes next, and may use other weights for it: the same, without an update."""
+
     def after_update(self) -> None:
         """The optimizer has changed the weights, and nothing else was done since."""
 
@@ -96,6 +99,9 @@ class PlainSaver:
 
     def before_update(self) -> None:
         """Nothing is left to take: `save` returns when all is written."""
+
+    def before_other_work(self) -> None:
+        """Nor here."""
 
     def after_update(self) -> None:
         """Nothing to get ready."""
