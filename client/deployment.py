@@ -41,8 +41,11 @@ def find(clients: Clients, name: str = "belay") -> Deployment:
 
 def prices(clients: Clients, deployment: Deployment) -> Prices:
     """What the deployment was told; the function that accepts jobs has it."""
-    told = clients("lambda").get_function_configuration(FunctionName=f"{deployment.name}-accept")
-    return Prices.model_validate_json(told["Environment"]["Variables"]["BELAY_PRICES"])
+    return Prices.model_validate_json(_variables(clients, deployment, "accept")["BELAY_PRICES"])
+
+
+def notices_topic(clients: Clients, deployment: Deployment) -> str:
+    return _variables(clients, deployment, "pump")["BELAY_NOTICES_TOPIC_ARN"]
 
 
 def cluster_of(clients: Clients, deployment: Deployment) -> str:
@@ -52,6 +55,12 @@ def cluster_of(clients: Clients, deployment: Deployment) -> str:
     if len(own) != 1:
         raise NotDeployed(f"expected one ECS cluster of {_stack(deployment.name)}, found {len(own)}")
     return str(own[0])
+
+
+def _variables(clients: Clients, deployment: Deployment, function: str) -> dict[str, str]:
+    told = clients("lambda").get_function_configuration(FunctionName=f"{deployment.name}-{function}")
+    variables: dict[str, str] = told["Environment"]["Variables"]
+    return variables
 
 
 def _stack(name: str) -> str:

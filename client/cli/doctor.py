@@ -23,6 +23,7 @@ def doctor(*, deployment_name: str, as_json: bool) -> Exit:
         ("CDK bootstrap", lambda: _bootstrap(made)),
         ("deployment", lambda: _deployment(made, deployment_name)),
         ("prices", lambda: _prices(made, deployment_name)),
+        ("notices", lambda: _notices(made, deployment_name)),
         ("role of FSx", lambda: _role(made, "FSx", "AWSServiceRoleForAmazonFSx", made_by="the first run")),
         ("role of ECS", lambda: _role(made, "ECS", "AWSServiceRoleForECS", made_by="the first cluster of an account")),
         ("FSx quotas", lambda: quotas.fsx(made)),
@@ -96,6 +97,20 @@ def _prices(made: Clients, name: str) -> Finding:
     if prices.instance_hour is None:
         return Finding("prices", "wrong", "unknown, so budgets are refused; set 'prices' in cdk.json and deploy")
     return Finding("prices", "ok", f"{prices.instance_hour} USD an instance hour, as cdk.json says")
+
+
+def _notices(made: Clients, name: str) -> Finding:
+    """AWS mails nothing to an address before its owner has said yes to that."""
+    topic = deployment.notices_topic(made, deployment.find(made, name))
+    pages = made("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
+    told = [one for page in pages for one in page["Subscriptions"]]
+    waiting = [one["Endpoint"] for one in told if one["SubscriptionArn"] == "PendingConfirmation"]
+    if waiting:
+        mend = "open the link in the mail from AWS Notifications"
+        return Finding("notices", "wrong", f"{', '.join(waiting)} has not confirmed yet; {mend}")
+    if not told:
+        return Finding("notices", "unknown", "go to nobody; set 'notice_email' in cdk.json and deploy")
+    return Finding("notices", "ok", f"go to {', '.join(one['Endpoint'] for one in told)}")
 
 
 def _role(made: Clients, service: str, role: str, *, made_by: str) -> Finding:
