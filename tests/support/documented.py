@@ -20,6 +20,9 @@ HERE = "run, on this machine alone"
 ON_THE_LOCAL_CLOUD = "run against the stacks on a local cloud"
 # By the first words of each; a longer one goes before a shorter one.
 HOW = {
+    "aws autoscaling set-instance-protection": "not run: the local cloud takes no instance away",
+    "aws fsx create-data-repository-task": "not run: it is for what a removal left behind",
+    "aws iam create-service-linked-role": "not run: the local cloud needs no such role",
     "aws": ON_THE_LOCAL_CLOUD,
     "belay": ON_THE_LOCAL_CLOUD,
     "make": DRY,
