@@ -171,7 +171,7 @@ def test_an_update_that_the_trainer_tells_nobody_of_waits_for_the_copy_too(make_
     trainer.__class__ = StepsTwice
     trainer.train()
     for step, noted in moments.items():
-        saved = torch.load(out / f"checkpoint-{step}" / "optimizer.pt")
+        saved = torch.load(out / f"checkpoint-{step}" / "optimizer.pt", weights_only=True)
         assert all(
             map(torch.equal, [state[name] for state in saved["state"].values() for name in sorted(state)], noted)
         )
@@ -204,7 +204,7 @@ def test_a_way_of_saving_that_one_instance_was_given_is_kept(
     change(trainer)
     trainer.train()
     for step in (8, 16, 24):
-        saved = torch.load(out / f"checkpoint-{step}" / "pytorch_model.bin")
+        saved = torch.load(out / f"checkpoint-{step}" / "pytorch_model.bin", weights_only=True)
         assert all(torch.equal(saved[name], tensor) for name, tensor in noting.weights[step].items())
     assert PLAINLY in caplog.text
 
