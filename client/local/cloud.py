@@ -1,6 +1,5 @@
 """`make cloud`: a local cloud with Belay deployed, until Ctrl-C, for the real AWS command line and boto3."""
 
-import shutil
 import time
 
 from rich.console import Console
@@ -15,7 +14,6 @@ PORT = 4601
 
 
 def cloud(console: Console) -> None:
-    shutil.rmtree(STATE, ignore_errors=True)
     with house(console, state_dir=STATE, port=PORT) as here:
         heading(console, "In another terminal")
         for line in commands(here):

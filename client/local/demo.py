@@ -1,7 +1,5 @@
 """`make demo`: a whole run on a local cloud, from the job file to a checkpoint that is used."""
 
-import shutil
-
 from rich.console import Console
 
 from client import checkpoints
@@ -18,7 +16,6 @@ STATE = REPOSITORY / "build" / "demo"
 
 
 def demo(console: Console) -> None:
-    shutil.rmtree(STATE, ignore_errors=True)
     heading(console, "Belay on this machine: no AWS account, nothing to pay")
     with house(console, state_dir=STATE) as here:
         heading(console, f"Run {JOB_FILE.relative_to(REPOSITORY)}")

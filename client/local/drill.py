@@ -1,7 +1,5 @@
 """`make drill`: training is killed half-way. What was saved must be in S3, and the same job must go on from there."""
 
-import shutil
-
 from rich.console import Console
 
 from client.local.house import JOB_FILE, House, house
@@ -21,7 +19,6 @@ STATE = REPOSITORY / "build" / "drill"
 
 
 def drill(console: Console) -> None:
-    shutil.rmtree(STATE, ignore_errors=True)
     heading(console, "Belay on this machine, with an accident")
     with house(console, state_dir=STATE) as here:
         kill_at = _between_two_saves(here)

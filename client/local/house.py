@@ -1,6 +1,8 @@
 """A local cloud with Belay deployed on it by the real CDK command line, and the example's data in its bucket."""
 
+import fcntl
 import json
+import shutil
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +18,7 @@ from client.deployment import Clients, Deployment
 from client.local.telling import doing
 from client.reading import Run
 from examples.data import digits
-from local_cloud.cloud import REPOSITORY, LocalCloud
+from local_cloud.cloud import REPOSITORY, CloudFailed, LocalCloud
 
 JOB_FILE = REPOSITORY / "examples" / "digits.json"
 # What AWS makes one wait for passes this many times faster; training takes the time that it takes.
@@ -51,17 +53,33 @@ class House:
 @contextmanager
 def house(console: Console, *, state_dir: Path, port: int | None = None) -> Iterator[House]:
     """Up for as long as the `with` lasts."""
-    cloud = LocalCloud(state_dir=state_dir, port=port or free_port(), time_scale=TIME_SCALE)
-    try:
-        _deploy(console, cloud)
-        deployed = deployment.find(cloud.client)
-        job = json.loads(JOB_FILE.read_text())
-        prefix = job["dataset"]["s3"]
-        with doing(console, f"Upload the handwritten digits to s3://{deployed.bucket}/{prefix}"):
-            _upload(cloud.client("s3"), state_dir / _DATASET, bucket=deployed.bucket, prefix=prefix)
-        yield House(cloud, deployed, job)
-    finally:
-        cloud.stop()
+    with alone_in(state_dir):
+        cloud = LocalCloud(state_dir=state_dir, port=port or free_port(), time_scale=TIME_SCALE)
+        try:
+            _deploy(console, cloud)
+            deployed = deployment.find(cloud.client)
+            job = json.loads(JOB_FILE.read_text())
+            prefix = job["dataset"]["s3"]
+            with doing(console, f"Upload the handwritten digits to s3://{deployed.bucket}/{prefix}"):
+                _upload(cloud.client("s3"), state_dir / _DATASET, bucket=deployed.bucket, prefix=prefix)
+            yield House(cloud, deployed, job)
+        finally:
+            cloud.stop()
+
+
+@contextmanager
+def alone_in(state_dir: Path) -> Iterator[None]:
+    """Emptied first, unless another command is at work there: a cloud that is up would lose what it runs on."""
+    state_dir.parent.mkdir(parents=True, exist_ok=True)
+    with state_dir.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CloudFailed(
+                f"another command works in {state_dir}; end it first, with Ctrl-C where it runs"
+            ) from None
+        shutil.rmtree(state_dir, ignore_errors=True)
+        yield
 
 
 def _deploy(console: Console, cloud: LocalCloud) -> None:
