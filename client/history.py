@@ -61,13 +61,15 @@ def child_execution(events: Iterable[dict[str, Any]]) -> str | None:
 
 
 def _in_short(cause: str) -> str:
-    """ECS gives the whole task as JSON, and Lambda its trace; a person wants the reason, and the exit code."""
+    """ECS gives the whole task as JSON, Lambda its trace, an execution all of itself; a person wants the reason."""
     try:
         task = json.loads(cause)
     except ValueError:
         return cause
     if isinstance(task, dict) and "errorMessage" in task:
         return str(task["errorMessage"])
+    if isinstance(task, dict) and "ExecutionArn" in task:
+        return f"{task.get('Error', '?')}: {task.get('Cause', '')}"
     if not isinstance(task, dict) or "StoppedReason" not in task:
         return cause
     codes = [str(container["ExitCode"]) for container in task.get("Containers", []) if "ExitCode" in container]

@@ -78,7 +78,8 @@ def certificate_panel(certificate: Certificate) -> RenderableType:
 
 
 def checkpoints_table(certificate: Certificate) -> Table:
-    table = Table(title="Proven, file by file", title_justify="left", title_style="bold")
+    proven = all(entry.proof and not entry.problem for entry in certificate.checkpoints)
+    table = Table(title="Proven, file by file" if proven else "Checkpoints", title_justify="left", title_style="bold")
     for column in ("step", "files", "size", "proof"):
         table.add_column(column, justify="left" if column == "proof" else "right")
     for entry in certificate.checkpoints:

@@ -20,6 +20,7 @@ from client.reading import Run
 from client.show import Display, certificate_panel, checkpoints_table
 from contract.plan import RunPlan
 from contract.run import run_id
+from contract.verdict import Durability
 
 _LOOK_EVERY_SECONDS = 2.0
 _PATIENCE_SECONDS = 600
@@ -69,7 +70,7 @@ def _watch(run: Run) -> Exit:
     certificate = run.certificate()
     if certificate is None:
         described = run.describe()
-        out.print(f"{described['status']} {described.get('error', '')}: {described.get('cause', '')}", markup=False)
+        voice.line(f"{described['status']} {described.get('error', '')}: {described.get('cause', '')}")
         return Exit.JOB_REFUSED if described.get("error") == "JobRefused" else Exit.FAILED
     if look and (saves := saves_sentence(look)):
         out.print(saves)
@@ -78,7 +79,8 @@ def _watch(run: Run) -> Exit:
         out.print(checkpoints_table(certificate))
     has_one = certificate.verdict.last_verified_step is not None
     get = f"   belay checkpoints get {id} --into DIR" if has_one else ""
-    voice.line(f"Next: belay report {id}{get}")
+    kept = "   belay kept" if certificate.verdict.durability is Durability.KEPT else ""
+    voice.line(f"Next: belay report {id}{get}{kept}")
     return of_verdict(certificate.verdict)
 
 

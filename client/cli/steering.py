@@ -17,6 +17,7 @@ from client.reading import Run
 from contract import stop_reasons
 from contract.events import Started
 from contract.paths import checkpoint_folder
+from contract.verdict import Durability
 
 
 def cancel(name: str, *, deployment_name: str) -> Exit:
@@ -110,13 +111,20 @@ def resume(name: str, *, step: int | None, follow: bool, deployment_name: str, a
         raise Refused(f"run {run.prefix.run} is still running; 'belay cancel {run.prefix.run}' saves and stops it")
     if step is not None:
         manifest_of(cloud.clients("s3"), bucket=cloud.deployment.bucket, prefix=run.prefix, step=step)
-    elif not has_ended(run):
-        # Begun now, it would train again what the last save is about to bring into S3.
-        id = run.prefix.run
-        raise Refused(
-            f"run {id} has no certificate yet, so it may still save or export; 'belay watch {id}' waits for it,"
-            f" and 'belay resume {id} --step STEP' goes on at once from a step that is in S3 already"
-        )
+    else:
+        _refuse_if_more_is_to_come(run)
     job: dict[str, Any] = json.loads(described["input"])
     job["resume"] = "auto" if step is None else f"{run.prefix.run}/{checkpoint_folder(step)}"
     return start(cloud, job, follow=follow, as_json=as_json)
+
+
+def _refuse_if_more_is_to_come(run: Run) -> None:
+    """Begun now, it would train again what a last save, or an export once it is mended, brings into S3."""
+    id, certificate = run.prefix.run, run.certificate()
+    at_once = f"'belay resume {id} --step STEP' goes on at once from a step that is in S3 already"
+    if not has_ended(run):
+        told = f"has no certificate yet, so it may still save or export; 'belay watch {id}' waits for it"
+        raise Refused(f"run {id} {told}, and {at_once}")
+    if certificate and certificate.verdict.durability is Durability.KEPT:
+        told = "has checkpoints on its kept file system that are not in S3; 'belay kept' says why"
+        raise Refused(f"run {id} {told}. Mend that, then 'belay sweep'; {at_once}")

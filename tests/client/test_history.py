@@ -69,6 +69,13 @@ def test_of_a_function_that_failed_its_message_is_told_and_not_its_trace() -> No
     assert trouble.cause == "resume: not there"
 
 
+def test_of_a_teardown_that_failed_its_error_is_told_and_not_all_of_it() -> None:
+    said = {"ExecutionArn": "arn:teardown", "Error": "TrainingCrashed.CheckpointsKept", "Cause": "not proven"}
+    failed = {"error": "States.TaskFailed", "cause": json.dumps(said)}
+    [trouble] = troubles([event(5, "TaskFailed", taskFailedEventDetails=failed)])
+    assert trouble.cause == "TrainingCrashed.CheckpointsKept: not proven"
+
+
 def test_any_other_cause_is_told_as_it_is() -> None:
     refused = {"error": "FSx.FSxException", "cause": "not authorized\nat all"}
     timed_out = {"error": "States.Timeout"}

@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -87,7 +87,9 @@ class Aws:
 
     def start_execution(self, *, stateMachineArn: str, input: str) -> dict[str, Any]:
         self.started.append((stateMachineArn, json.loads(input)))
-        return {"executionArn": f"{stateMachineArn}:started"}
+        arn = f"{stateMachineArn}:started"
+        self.runs.append({"executionArn": arn, "startDate": datetime.now(UTC), "status": "RUNNING", "input": input})
+        return {"executionArn": arn}
 
     def stop_execution(self, *, executionArn: str, error: str, cause: str) -> None:
         self.told.append(f"stop {executionArn.rpartition(':')[2]}: {error}")

@@ -11,8 +11,9 @@ from client.cli import steering
 from client.cli.outcome import Exit, Refused
 from contract.events import Started
 from contract.stop_reasons import END_NOW_TAG, KILLED
+from contract.verdict import Durability, Training
 from tests.client.cli.fake import Aws
-from tests.client.looks import at, saved, step
+from tests.client.looks import at, certificate, saved, step
 
 JOB: dict[str, Any] = json.loads((Path(__file__).parents[3] / "examples" / "digits.json").read_text())
 
@@ -116,6 +117,20 @@ def test_a_resume_waits_for_the_certificate_of_a_run_that_still_saves(aws: Aws) 
     with pytest.raises(Refused, match=f"no certificate yet.*belay watch {run}"):
         resume(run)
     assert aws.started == []
+
+
+def test_a_resume_does_not_pass_over_what_a_kept_file_system_holds(aws: Aws) -> None:
+    run = training(aws, status="FAILED")
+    prefix = aws.cloud.run(run).prefix
+    for durability in (Durability.KEPT, Durability.VERIFIED):
+        told = certificate(Training.CRASHED, durability)
+        aws.objects[prefix.certificate] = told.model_dump_json().encode()
+        if durability is Durability.KEPT:
+            with pytest.raises(Refused, match="has checkpoints on its kept file system"):
+                resume(run)
+            assert aws.started == []
+    resume(run)
+    assert len(aws.started) == 1
 
 
 def test_a_resume_from_a_step_that_is_not_in_s3_starts_nothing(aws: Aws) -> None:
