@@ -93,7 +93,7 @@ def test_training_goes_on_while_both_write_what_was_there_at_the_save(train: Any
 
     assert [ended.answer for ended in train(callbacks=callbacks)] == [None, None]
     for number in (0, 1):
-        saved = torch.load(out / f"checkpoint-4/global_step4/{number}_optim_states.pt")
+        saved = torch.load(out / f"checkpoint-4/global_step4/{number}_optim_states.pt", weights_only=True)
         assert saved["step"] == 4 and torch.equal(saved["parts"][0], torch.arange(300_000.0) + number + 4)
 
 
