@@ -11,8 +11,8 @@ from tests.support.linters import asl_validator, cfn_lint, parliament
 from tests.support.templates import Assembly
 
 # What parliament says of statements that are as they should be: one action is about several kinds of things, of which
-# each has a statement and a condition of its own, or none at all; what knows no resources is held to a cluster; what FSx
-# asks EC2 in a role's name is held to FSx, as AWS has it.
+# each has a statement and a condition of its own, or none at all; what knows no resources is held to a cluster; and
+# what FSx asks EC2 in a role's name is held to FSx, as AWS has it.
 LEFT = (
     "RESOURCE_MISMATCH [{'action': 'fsx:CreateDataRepository",
     "RESOURCE_MISMATCH [{'action': 'states:DescribeExecution', 'required_format': 'arn:*:states:*:*:express:*:*:*'}]",
