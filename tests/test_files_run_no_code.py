@@ -8,6 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 NOT_OURS = {"node_modules", "build", "cdk.out"}
+# DeepSpeed's own loader runs the code in DeepSpeed's files; this reads one that it has made of them a moment ago.
+AS_DEEPSPEED_DOES = Path("containers/trainer/stallfree/stallfree/loading/other_count.py")
 RUN_CODE = {("pickle", "load"), ("pickle", "loads"), ("pickle", "Unpickler"), ("numpy", "load")}
 
 
@@ -42,6 +44,7 @@ def test_nothing_of_ours_unpickles_a_file() -> None:
     ours = [file for file in _files() if file.name != "processes.py"]
     assert Path("containers/trainer/stallfree/stallfree/loading/tensors.py") in ours
     found = {str(file): list(calls_that_may_run_code((ROOT / file).read_text())) for file in ours}
+    assert len(found.pop(str(AS_DEEPSPEED_DOES))) == 1
     assert {file: calls for file, calls in found.items() if calls} == {}
 
 
