@@ -18,7 +18,6 @@ LEFT = (
     "RESOURCE_MISMATCH [{'action': 'states:DescribeExecution', 'required_format': 'arn:*:states:*:*:express:*:*:*'}]",
     "RESOURCE_MISMATCH [{'action': 'states:ListExecutions', 'required_format': 'arn:*:states:*:*:mapRun:*/*:*'}]",
     "RESOURCE_STAR ['ec2:GetSecurityGroupsForVpc']",
-    "RESOURCE_STAR ['ec2:GetSecurityGroupsForVpc']",
     "RESOURCE_STAR ['ecs:ListTasks']",
     "RESOURCE_STAR ['ecs:Poll', 'ecs:StartTelemetrySession']",
     "RESOURCE_STAR ['logs:CreateLogStream', 'logs:PutLogEvents']",
