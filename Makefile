@@ -16,6 +16,7 @@ help: ## these lines
 
 .PHONY: setup
 setup: .venv/.local node_modules/.ready ## install what everything here needs (the other targets do it by themselves)
+	@echo "Next: source .venv/bin/activate"
 
 .PHONY: belay
 belay: .venv/.local ## put the command line into .venv/bin/belay (docs/cli.md)
@@ -26,54 +27,60 @@ belay: .venv/.local ## put the command line into .venv/bin/belay (docs/cli.md)
 
 .PHONY: demo drill cloud
 demo: .venv/.local node_modules/.ready ## one training run, from the job file to proven checkpoints, on this machine
-	@$(IN_VENV) client.local.demo
+	@$(IN_VENV) tools.demo.demo
 
 drill: .venv/.local node_modules/.ready ## the same with the training killed half-way, and resumed
-	@$(IN_VENV) client.local.drill
+	@$(IN_VENV) tools.demo.drill
 
 cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, until Ctrl-C, for the AWS CLI and boto3
-	@$(IN_VENV) client.local.cloud
+	@$(IN_VENV) tools.demo.cloud
 
 # ---- figures: each prints a table and writes build/figures/<name>.json
 
-.PHONY: bench-cost bench-face bench-checkpoint chaos crash-test
+.PHONY: bench-cost bench-cli bench-pump bench-checkpoint chaos crash-test
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
-	@$(IN_VENV) benchmarks.run_cost
+	@$(IN_VENV) tools.benchmarks.run_cost
 
-bench-face: .venv/.local ## how long help takes, and the report of a run of 1,000,000 events
-	@$(IN_VENV) benchmarks.face
+bench-cli: .venv/.local ## how long help takes, and the report of a run of 1,000,000 events
+	@$(IN_VENV) tools.benchmarks.command_line
+
+bench-pump: .venv/.local ## a round of the pump against the age of its runs and their number (two minutes)
+	@$(IN_VENV) tools.benchmarks.pump
 
 bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its peers (20 to 25 idle minutes; OPTIONS=--help)
-	@PYTHONPATH=containers/trainer/stallfree OMP_NUM_THREADS=1 $(IN_VENV) benchmarks.checkpoint $(OPTIONS)
+	@PYTHONPATH=stallfree OMP_NUM_THREADS=1 $(IN_VENV) tools.benchmarks.checkpoint $(OPTIONS)
 
 chaos: .venv/.local node_modules/.ready ## every fault at every state, for real (20 idle minutes; OPTIONS=--help)
-	@$(IN_VENV) benchmarks.chaos $(OPTIONS)
+	@$(IN_VENV) tools.proofs.chaos $(OPTIONS)
 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)
-	@PYTHONPATH=containers/trainer/stallfree:containers/trainer/stallfree/tests $(IN_VENV) benchmarks.crash $(OPTIONS)
+	@PYTHONPATH=stallfree:stallfree/tests $(IN_VENV) tools.proofs.crash $(OPTIONS)
 
 deepspeed: build/deepspeed/.ready ## ZeRO 2 and 3 by the real DeepSpeed: killed in a save, damaged, resumed by as many or others (minutes)
-	@PYTHONPATH=build/deepspeed:containers/trainer/stallfree TORCH_EXTENSIONS_DIR=build/deepspeed/compiled \
-		$(IN_VENV) benchmarks.deepspeed $(OPTIONS)
+	@PYTHONPATH=build/deepspeed:stallfree TORCH_EXTENSIONS_DIR=build/deepspeed/compiled \
+		$(IN_VENV) tools.proofs.deepspeed $(OPTIONS)
 
 # ---- proofs that are too long for every run; the tests take a part of each
 
-.PHONY: explore mutate fidelity
+.PHONY: conformance explore mutate fidelity
+conformance: .venv/.check ## each AWS operation that Belay uses: its rules, their sources, and the tests that show them
+	@$(IN_VENV) tools.proofs.conformance
+
 explore: .venv/.check ## every fault at every state of both flows, acted out (minutes; OPTIONS=--help)
-	@$(IN_VENV) tests.model $(OPTIONS)
+	@$(IN_VENV) tools.proofs.model $(OPTIONS)
 
 mutate: .venv/.check ## defects planted in the flows one by one: is each noticed? (minutes)
-	@$(IN_VENV) tests.model.mutate
+	@$(IN_VENV) tools.proofs.model.mutate
 
 fidelity: .venv/.check ## 500 schedules in the model and in the local cloud: is there a difference? (minutes)
-	@$(IN_VENV) tests.model.fidelity
+	@$(IN_VENV) tools.proofs.model.fidelity
 
 # ---- the gate: all of it passes before every commit
 
 # One process a core, up to four: each has a local cloud of its own. Models this small only wait for a second thread.
 PYTEST = OMP_NUM_THREADS=1 $(IN_VENV) pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
-.PHONY: check format lint types dockerfile security permissions tests unit synth e2e
+.PHONY: check format lint types dockerfile security permissions tests unit synth integration e2e stallfree
 check: format lint types dockerfile security tests ## everything below, in this order
 
 format: .venv/.check ## is all Python formatted?
@@ -91,47 +98,53 @@ dockerfile: .venv/.check ## hadolint on the trainer's Dockerfile
 
 # Digests stand everywhere here: long hexadecimal words are no sign of a secret.
 SECRETS = .venv/bin/detect-secrets-hook --disable-plugin HexHighEntropyString
-SHIPPED = app.py client containers contract lambdas local_cloud stacks
+SHIPPED = app.py belay containers lambdas stacks stallfree tools/local_cloud
 
 security: .venv/.check ## bandit on what is shipped, and a search for secrets in every file
 	@echo "bandit and detect-secrets read everything (half a minute) ..."
 	@.venv/bin/bandit --quiet --severity-level medium --recursive --configfile pyproject.toml $(SHIPPED) && echo "bandit: nothing found"
-	@git ls-files -z | xargs -0 $(SECRETS) --exclude-files 'package-lock.json|tests/permissions/golden' && echo "detect-secrets: nothing found"
+	@git ls-files -z | xargs -0 $(SECRETS) --exclude-files 'package-lock.json|tools/proofs/permissions/golden' && echo "detect-secrets: nothing found"
 
 permissions: .venv/.check node_modules/.ready ## every AWS call and every role x action x resource, asked of a simulator of IAM
-	@$(IN_VENV) pytest tests/permissions
+	@$(IN_VENV) pytest tests/synth/permissions
 
-tests: .venv/.check node_modules/.ready ## every test in one go: unit, synth and e2e
+tests: .venv/.check node_modules/.ready ## every test in one go: the five groups below
 	@$(PYTEST)
 
-unit: .venv/.check node_modules/.ready ## the quick tests only
-	@$(PYTEST) --ignore=tests/stacks --ignore=tests/permissions --ignore=tests/workflow
+unit: .venv/.check node_modules/.ready ## pure parts and thin edges, in seconds
+	@$(PYTEST) tests/unit
 
 synth: .venv/.check node_modules/.ready ## the templates, the state machines and the grants
-	@$(IN_VENV) pytest tests/stacks
+	@$(PYTEST) tests/synth
+
+integration: .venv/.check node_modules/.ready ## the local cloud, the trainer, and programs of others
+	@$(PYTEST) tests/integration
 
 e2e: .venv/.check node_modules/.ready ## whole runs on a local cloud, with faults
-	@$(PYTEST) tests/workflow
+	@$(PYTEST) tests/e2e
+
+stallfree: .venv/.check ## the library of checkpoints
+	@$(PYTEST) stallfree/tests
 
 # ---- keep it in order
 
 .PHONY: fix schema reference screenshots recording constraints clean pristine
-fix: .venv/.check ## format, and mend what ruff can mend
+fix: .venv/.check ## format, and fix what ruff can fix
 	@$(IN_VENV) ruff format .
 	@$(IN_VENV) ruff check --fix .
 
 schema: .venv/.local ## write docs/job.schema.json from the contract
-	@$(IN_VENV) contract.schema
+	@$(IN_VENV) tools.docgen.job_schema
 
 reference: .venv/.local ## write docs/cli.md from the commands, and docs/job.md from the job file's models
-	@$(IN_VENV) client.cli.reference
-	@$(IN_VENV) contract.reference
+	@$(IN_VENV) tools.docgen.cli_page
+	@$(IN_VENV) tools.docgen.job_page
 
 screenshots: .venv/.check ## the report of sample runs as Chromium shows it: build/figures, and the pictures of docs/guide.md
-	@$(IN_VENV) tests.report.screenshots
+	@$(IN_VENV) tools.docgen.screenshots
 
-recording: .venv/.check node_modules/.ready ## run make demo, and show in README what it showed (75 idle seconds)
-	@$(IN_VENV) tests.support.recording
+recording: .venv/.check node_modules/.ready ## run make demo, and show in README what it showed (minutes, idle)
+	@$(IN_VENV) tools.docgen.recording
 
 # PyTorch stays out: which build of it is right differs from machine to machine (README, "Choosing a PyTorch").
 constraints: | .venv/bin/python ## pin every indirect dependency to what .venv has now
@@ -159,7 +172,7 @@ define pip_install
 	@echo "  compiling ..."
 	@$(IN_VENV) compileall -qq -j 0 -x '/tests/' .venv/lib || true
 endef
-LOCAL_INPUTS := $(addprefix requirements/,local.txt deploy.txt lambdas.txt constraints.txt) \
+LOCAL_INPUTS := requirements.txt $(addprefix requirements/,local.txt lambdas.txt constraints.txt) \
 	containers/trainer/requirements.txt
 
 .venv/bin/python:

@@ -22,6 +22,6 @@ training = TrainingStack(
     description="Belay: training that never loses a checkpoint",
 )
 
-acknowledge(data, training)
+acknowledge(data, training, settings)
 cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
 app.synth()

@@ -1,1 +1,1 @@
-"""One thin handler for each question that a flow asks. What they share lies in `sense/`."""
+"""One thin handler for each question that a flow asks, by flow."""

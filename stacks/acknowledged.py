@@ -4,32 +4,50 @@ from aws_cdk import Acknowledgment, CfnElement, Validations
 from constructs import IConstruct
 
 from stacks.data import DataStack
+from stacks.settings import Settings
 from stacks.training import TrainingStack
 
 # Who holds a statement on `*`, and why no narrower resource would do.
 _ON_EVERYTHING = {
-    "Compute/InstanceRole": "The ECS agent's own actions, as CDK grants them to instances.",
-    "Compute/Trainer/ExecutionRole": "ecr:GetAuthorizationToken and the log stream, before the container starts.",
     "Teardown/Machine/Role": "X-Ray and log delivery know no resources.",
     "Train/Machine/Role": "X-Ray, log delivery and the look at the network know no resources.",
 }
-_FUNCTION_ON_EVERYTHING = "X-Ray, fsx:Describe* and ecs:ListTasks know no resources; nothing is changed by any."
+_FUNCTION_ON_EVERYTHING = (
+    "X-Ray, fsx:Describe*, instance types and the listing of tasks know no resources; nothing is changed by any."
+)
 _UNKNOWN_IDS = "The ids are not known before a job runs; tag and cluster conditions hold the statement to our own."
 _KEYS_OF_RUNS = "Runs come and go below jobs/; what follows says which of their objects."
 _OWN_VERSIONS = "The versions of this one function, as CDK grants invoking it."
 
 
-def acknowledge(data: DataStack, training: TrainingStack) -> None:
+_AS_FSX_ASKS = "FSx wants exactly these of who links a bucket; the machine has no other state that calls S3."
+
+
+def acknowledge(data: DataStack, training: TrainingStack, settings: Settings) -> None:
     _say(data, "S1", "By setting (audit); the bucket that then holds the records keeps none of itself.")
     _say(training, "SQS3", "It is itself a dead-letter queue, and an alarm watches it.")
     _say(training, "AS3", "Instances come and go with every job; the runs' own events tell more.")
     for path, reason in _ON_EVERYTHING.items():
         _say(_at(training, path), "IAM5[Resource::*]", reason)
-    _say(_at(training, "Compute/InstanceRole"), "IAM5[Action::ecs:Submit*]", _ON_EVERYTHING["Compute/InstanceRole"])
+    for finding in training.backend.findings():
+        _say(finding.at, finding.rule, finding.reason)
     for resource in _unknown_ids(training):
         _say(training, f"IAM5[Resource::{resource}]", _UNKNOWN_IDS)
-    for key in ("run.json", "ledger.json", "certificate.json", "events.jsonl", "events/*", "checkpoints/*"):
+    for key in (
+        "run.json",
+        "ledger.json",
+        "pump.json",
+        "certificate.json",
+        "events.jsonl",
+        "events/*",
+        "checkpoints/*",
+    ):
         _say(training, f"IAM5[Resource::{_bucket_as_nag_sees_it(data)}/jobs/*/{key}]", _KEYS_OF_RUNS)
+    for action in ("s3:Get*", "s3:List*"):
+        _say(_at(training, "Train/Machine/Role"), f"IAM5[Action::{action}]", _AS_FSX_ASKS)
+    linked = [_bucket_as_nag_sees_it(data), *(f"arn:<AWS::Partition>:s3:::{name}" for name in settings.dataset_buckets)]
+    for bucket in linked:
+        _say(_at(training, "Train/Machine/Role"), f"IAM5[Resource::{bucket}/*]", _AS_FSX_ASKS)
     for function in training.functions.all:
         _say(_at(training, f"Functions/{function.node.id}-role"), "IAM5[Resource::*]", _FUNCTION_ON_EVERYTHING)
         _say(training, f"IAM5[Resource::<{_logical_id(function)}.Arn>:*]", _OWN_VERSIONS)
@@ -45,8 +63,6 @@ def _unknown_ids(training: TrainingStack) -> list[str]:
         f"{fsx}:file-system/*",
         f"{fsx}:association/*",
         f"{fsx}:task/*",
-        f"arn:<AWS::Partition>:ecs:{here}:task/<{_logical_id(training.compute.cluster)}>/*",
-        f"arn:<AWS::Partition>:ecs:{here}:task-definition/{training.compute.family}:*",
         f"{roles}/fsx.amazonaws.com/*",
         f"{roles}/s3.data-source.lustre.fsx.amazonaws.com/*",
         f"{executions}:{training.train_name}:*",

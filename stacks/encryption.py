@@ -103,7 +103,7 @@ def _via(service: str, key: kms.IKey, actions: list[str]) -> iam.PolicyStatement
 
 @jsii.implements(IAspect)
 class EncryptedWith:
-    """Every log group, topic and queue, whoever makes it: none can be forgotten."""
+    """Every log group, topic and queue of the stack: none can be forgotten."""
 
     def __init__(self, key: kms.IKey) -> None:
         self._key = key

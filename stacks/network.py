@@ -1,6 +1,6 @@
 """Where training runs: one subnet in one zone, because a file system and its clients must share both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
@@ -13,20 +13,13 @@ from stacks.settings import ExistingNetwork, Settings
 # Lustre's own port, and the range from which servers answer; both sides open both.
 _LUSTRE = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
 
-_ENDPOINTS = {
-    "Ecs": ec2.InterfaceVpcEndpointAwsService.ECS,
-    "EcsAgent": ec2.InterfaceVpcEndpointAwsService.ECS_AGENT,
-    "EcsTelemetry": ec2.InterfaceVpcEndpointAwsService.ECS_TELEMETRY,
-    "EcrApi": ec2.InterfaceVpcEndpointAwsService.ECR,
-    "EcrDocker": ec2.InterfaceVpcEndpointAwsService.ECR_DOCKER,
-    "Logs": ec2.InterfaceVpcEndpointAwsService.CLOUDWATCH_LOGS,
-}
+Endpoints = Mapping[str, ec2.InterfaceVpcEndpointAwsService]
 
 
 class Network(Construct):
     """Nothing comes in from anywhere. Instances and file systems talk Lustre to each other, and to nobody else."""
 
-    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: Settings, endpoints: Endpoints) -> None:
         super().__init__(scope, id)
         if isinstance(settings.network, ExistingNetwork):
             self.vpc, self.subnet = self._existing(settings.network)
@@ -37,7 +30,7 @@ class Network(Construct):
             self, "FileSystems", vpc=self.vpc, description="Belay: scratch file systems", allow_all_outbound=False
         )
         if settings.network == "private":
-            self._add_endpoints()
+            self._add_endpoints({**endpoints, "Logs": ec2.InterfaceVpcEndpointAwsService.CLOUDWATCH_LOGS})
         for port in _LUSTRE:
             self.file_system_group.add_ingress_rule(self.instance_group, port, "Lustre, from instances")
             self.file_system_group.add_ingress_rule(self.file_system_group, port, "Lustre, among servers")
@@ -45,13 +38,13 @@ class Network(Construct):
             self.file_system_group.add_egress_rule(self.file_system_group, port, "Lustre, among servers")
             self.instance_group.add_ingress_rule(self.file_system_group, port, "Lustre, from file systems")
 
-    def _add_endpoints(self) -> None:
-        """They hear the instances, and no address."""
+    def _add_endpoints(self, endpoints: Endpoints) -> None:
+        """Only the instances reach them."""
         group = ec2.SecurityGroup(
             self, "Endpoints", vpc=self.vpc, description="Belay: AWS services", allow_all_outbound=False
         )
         group.add_ingress_rule(self.instance_group, ec2.Port.tcp(443), "HTTPS, from instances")
-        for name, service in _ENDPOINTS.items():
+        for name, service in endpoints.items():
             self.vpc.add_interface_endpoint(name, service=service, security_groups=[group], open=False)
 
     def may_be_used(self) -> Sequence[iam.PolicyStatement]:

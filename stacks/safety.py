@@ -8,8 +8,8 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from contract.certificate import AskedBy
-from contract.losses import PUMP_EVERY
+from belay.contract.certificate import AskedBy
+from belay.contract.max_loss import PUMP_EVERY
 
 
 class Pump(Construct):
@@ -66,7 +66,7 @@ class Rescue(Construct):
 
 
 class Interruption(Construct):
-    """Two minutes before a Spot instance goes, its task is told: enough to save, if somebody says so."""
+    """Two minutes before a Spot instance goes, its task is asked to stop: enough time to save."""
 
     def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id)

@@ -1,4 +1,4 @@
-"""What a deployment can be told, in cdk.json under "belay" or with `-c belay:<setting>=<value>`."""
+"""The settings of a deployment, in cdk.json under "belay" or with `-c belay:<setting>=<value>`."""
 
 import json
 import os
@@ -8,7 +8,8 @@ from aws_cdk import aws_logs as logs
 from constructs import Node
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from contract.prices import Prices
+from belay.contract.prices import Prices
+from stacks.instance_types import fault_of
 
 _RETENTION = {
     7: logs.RetentionDays.ONE_WEEK,
@@ -57,9 +58,12 @@ class Settings(BaseModel):
         default=False, description="Encrypt all that is kept with a key of this deployment's own, and not with AWS's."
     )
     audit: bool = Field(default=False, description="Write down every access to the bucket, in a bucket beside it.")
-    notice_email: str | None = Field(
-        default=None, description="Who is told when an alarm rings, or a file system had to be kept."
+    run_task_token: bool = Field(
+        default=True,
+        description="Start a task with a token, so that a call whose reply was lost is repeated. "
+        "false, if `cdk deploy` says that Step Functions does not support ClientToken.",
     )
+    notice_email: str | None = Field(default=None, description="Where alarms and notices go.")
 
     @property
     def log_retention(self) -> logs.RetentionDays:
@@ -69,6 +73,13 @@ class Settings(BaseModel):
     @classmethod
     def _a_number_from_the_command_line(cls, said: object) -> object:
         return int(said) if isinstance(said, str) and said.isdecimal() else said
+
+    @field_validator("instance_type")
+    @classmethod
+    def _can_run_the_image(cls, said: str) -> str:
+        if fault := fault_of(said):
+            raise ValueError(fault)
+        return said
 
     @field_validator("prices", mode="before")
     @classmethod

@@ -5,20 +5,26 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from stacks.compute import Compute
+from belay import __version__
+from belay.contract.deployment import Deployment
+from stacks.backends import TrainingBackend
+from stacks.backends.base import Backend
 from stacks.console.alarms import Alarms
-from stacks.console.dashboard import dashboard
+from stacks.console.dashboard import dashboard, dashboard_url
 from stacks.console.measures import Measures
 from stacks.console.queries import queries
+from stacks.described import describe
 from stacks.encryption import EncryptedWith
-from stacks.functions import Functions, teardown_name, train_name
+from stacks.flows.links import may_reach
+from stacks.flows.teardown import TeardownMachine
+from stacks.flows.train import TrainMachine
+from stacks.functions.functions import Functions
+from stacks.functions.resources import teardown_name, train_name
 from stacks.network import Network
 from stacks.notices import Notices
+from stacks.ownership import Ownership
 from stacks.safety import Interruption, Pump, Rescue, Sweep
 from stacks.settings import Settings
-from stacks.workflow.ownership import Ownership
-from stacks.workflow.teardown import TeardownMachine
-from stacks.workflow.train import TrainMachine
 
 
 class TrainingStack(Stack):
@@ -39,14 +45,14 @@ class TrainingStack(Stack):
 
         ownership = Ownership(self, settings.deployment)
         notices = Notices(self, "Notices", email=settings.notice_email)
-        network = Network(self, "Network", settings=settings)
-        self.compute = Compute(self, "Compute", network=network, settings=settings)
+        network = Network(self, "Network", settings=settings, endpoints=TrainingBackend.endpoints)
+        self.backend: Backend = TrainingBackend(self, "Compute", network=network, settings=settings)
         self.functions = Functions(
             self,
             "Functions",
             bucket=bucket,
             key=key,
-            compute=self.compute,
+            backend=self.backend,
             ownership=ownership,
             notices=notices.topic,
             settings=settings,
@@ -57,7 +63,7 @@ class TrainingStack(Stack):
             "Teardown",
             name=self.teardown_name,
             functions=self.functions,
-            compute=self.compute,
+            backend=self.backend,
             ownership=ownership,
             notices=notices.topic,
             key=key,
@@ -68,16 +74,17 @@ class TrainingStack(Stack):
             "Train",
             name=self.train_name,
             functions=self.functions,
-            compute=self.compute,
+            backend=self.backend,
             network=network,
             ownership=ownership,
             key=key,
+            allowed_on_s3=may_reach(bucket, settings.dataset_buckets, key),
             teardown=self.teardown.machine,
             log_retention=settings.log_retention,
         )
-        Pump(self, "Pump", function=self.functions.pump)
-        Interruption(self, "Interruption", function=self.functions.interrupt)
-        Sweep(self, "Sweep", function=self.functions.sweep)
+        Pump(self, "Pump", function=self.functions.safety.pump)
+        Interruption(self, "Interruption", function=self.functions.safety.interrupt)
+        Sweep(self, "Sweep", function=self.functions.safety.sweep)
         rescue = Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine)
 
         measures = Measures(settings.deployment)
@@ -87,7 +94,7 @@ class TrainingStack(Stack):
             measures=measures,
             teardown=self.teardown.machine,
             undelivered=rescue.undelivered,
-            looking_after=[self.functions.pump, self.functions.sweep, self.functions.interrupt],
+            looking_after=[self.functions.safety.pump, self.functions.safety.sweep, self.functions.safety.interrupt],
             notices=notices.topic,
         )
         dashboard(
@@ -101,9 +108,26 @@ class TrainingStack(Stack):
         queries(
             self,
             deployment=settings.deployment,
-            trainer_log=self.compute.log_group,
+            trainer_log=self.backend.log_group,
             function_logs=[function.log_group for function in self.functions.all],
         )
 
+        describe(
+            self,
+            Deployment(
+                belay_version=__version__,
+                name=settings.deployment,
+                bucket=bucket.bucket_name,
+                train_machine_arn=train.machine.state_machine_arn,
+                teardown_machine_arn=self.teardown.machine.state_machine_arn,
+                trainer_log_group=self.backend.log_group.log_group_name,
+                tasks=self.backend.tasks(),
+                instance_type=settings.instance_type,
+                availability_zone=network.subnet.availability_zone,
+                prices=settings.prices,
+                notices_topic_arn=notices.topic.topic_arn,
+                dashboard_url=dashboard_url(settings.deployment),
+            ),
+        )
         CfnOutput(self, "TrainMachineArn", value=train.machine.state_machine_arn)
         CfnOutput(self, "BucketName", value=bucket.bucket_name)

@@ -1,4 +1,4 @@
-"""When a person is told. What each alarm means, and what to do then, stands in docs/operations.md.
+"""The alarms. What each means, and what to do then, stands in docs/operations.md.
 
 An alarm knows no run. Those who do write themselves: teardown, the sweep and the pump."""
 
@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from contract.attention import BUDGET_PERCENT, LATE_SECONDS
+from belay.contract.thresholds import BUDGET_PERCENT, LATE_SECONDS
 from stacks.console.measures import FIVE_MINUTES, Measures
 
 _NOTHING_MEASURED_IS_GOOD = cloudwatch.TreatMissingData.NOT_BREACHING
@@ -65,7 +65,7 @@ class Alarms(Construct):
             "OrphanFound",
             measures.of_fleet("OrphansFound", "Sum"),
             at_least=1,
-            means="The sweep found a file system without a living owner, and tears it down: no event told of it.",
+            means="The sweep found a file system without a living owner, and tears it down: its event was lost.",
             then="belay ps",
         )
         self._alarm(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
@@ -91,6 +91,12 @@ def dashboard(
         _graph("A step: seconds", [measures.of_each_job("step_seconds", "Average")], width=12),
     )
     return page
+
+
+def dashboard_url(deployment: str) -> str:
+    """Where a browser finds it."""
+    home = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={Aws.REGION}"
+    return f"{home}#dashboards/dashboard/{deployment}"
 
 
 def _graph(title: str, metrics: Sequence[cloudwatch.IMetric], width: int = 8) -> cloudwatch.GraphWidget:

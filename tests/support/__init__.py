@@ -1,1 +1,1 @@
-"""What several test folders share: one synth, templates that are resolved, and checks on state machines."""
+"""Shared by several test folders: linters, and the deployments beside that of cdk.json."""

@@ -1,6 +1,6 @@
-"""What the tests deploy beside the deployment of cdk.json."""
+"""Names and network of the deployments that tests synthesize beside that of cdk.json."""
 
-# Two names that are easily taken for one.
+# Two names that are similar on purpose.
 PRIVATE_DEPLOYMENT = "team1-x"
 EXISTING_DEPLOYMENT = "team1x"
 EXISTING_NETWORK = {

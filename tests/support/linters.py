@@ -1,4 +1,4 @@
-"""The linters of others: cfn-lint for templates, asl-validator for state machines, parliament for policies."""
+"""Third-party linters: cfn-lint for templates, asl-validator for state machines, parliament for policies."""
 
 import copy
 import json
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.asl import Json, is_expression, tasks
-from tests.support.synth import REPOSITORY
+from tools.definitions.asl import Json, is_expression, tasks
+from tools.repository import REPOSITORY
 
 
 def cfn_lint(templates: dict[str, Json], folder: Path) -> list[str]:
@@ -22,7 +22,7 @@ def cfn_lint(templates: dict[str, Json], folder: Path) -> list[str]:
     command = [str(Path(sys.executable).parent / "cfn-lint"), "--format", "json", *paths]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     findings: list[Any] = json.loads(done.stdout or "[]")
-    # Without findings it prints nothing and leaves with 0; everything else that prints nothing is a failure of its own.
+    # Without findings it prints nothing and exits with 0; any other exit without output is a failure.
     assert findings or done.returncode == 0, done.stderr
     return [
         f"{found['Rule']['Id']} {'/'.join(map(str, found['Location']['Path'] or []))}: {found['Message']}"
@@ -31,7 +31,7 @@ def cfn_lint(templates: dict[str, Json], folder: Path) -> list[str]:
 
 
 def asl_validator(definitions: dict[str, Json], folder: Path) -> str:
-    """What it has to say; empty when it finds nothing."""
+    """Its findings as text; empty when there are none."""
     command = [str(REPOSITORY / "node_modules" / ".bin" / "asl-validator")]
     for name, definition in definitions.items():
         command += ["--json-path", _written(folder / f"{name}.asl.json", definition)]
@@ -40,9 +40,9 @@ def asl_validator(definitions: dict[str, Json], folder: Path) -> str:
 
 
 def parliament(policies: dict[str, list[Json]]) -> Iterator[str]:
-    """`<holder>: <issue> <detail>` for each finding in what a role or a resource says."""
+    """`<holder>: <issue> <detail>` for each finding in the policies of roles and resources."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # It imports pkg_resources, which says of itself that it is old.
+        warnings.simplefilter("ignore")  # It imports pkg_resources, which is deprecated.
         from parliament import analyze_policy_string
     for holder, documents in policies.items():
         for document in documents:
@@ -51,7 +51,7 @@ def parliament(policies: dict[str, list[Json]]) -> Iterator[str]:
 
 
 def _with_plain_timeouts(template: Json) -> Json:
-    """cfn-lint does not know that a time-out may be an expression, and stumbles over its own words when it says so."""
+    """cfn-lint does not know that a time-out may be an expression, and crashes on it."""
     plain = copy.deepcopy(template)
     for resource in plain["Resources"].values():
         if resource["Type"] == "AWS::StepFunctions::StateMachine":

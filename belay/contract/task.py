@@ -1,0 +1,12 @@
+"""What the flow, the trainer and those who look for its tasks agree on: its container and its environment."""
+
+CONTAINER = "trainer"
+HOST_FACTS = "/etc/belay"
+"""A folder of the instance, as the container sees it too: what only the instance knows of itself."""
+
+RUN = "BELAY_RUN"
+NODE = "BELAY_NODE"
+ATTEMPT = "BELAY_ATTEMPT"
+ATTEMPT_BEGAN = "BELAY_ATTEMPT_BEGAN"
+SCRATCH_DNS = "BELAY_SCRATCH_DNS"
+SCRATCH_MOUNT_NAME = "BELAY_SCRATCH_MOUNT_NAME"

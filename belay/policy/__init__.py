@@ -1,0 +1,1 @@
+"""Decisions, pure: from what is known to what is done next. Nothing here asks AWS."""

@@ -1,1 +1,0 @@
-"""The command line: what a person types, and what it answers. docs/cli.md is made from it."""

@@ -1,0 +1,1 @@
+"""What is started for a job: the command, as whom it runs, its environment variables."""

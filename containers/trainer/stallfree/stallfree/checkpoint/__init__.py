@@ -1,1 +1,0 @@
-"""One checkpoint folder: staged, described by its manifest, renamed into place, found again, removed in its time."""

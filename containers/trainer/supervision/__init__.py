@@ -1,0 +1,1 @@
+"""While training runs: its signals, its deadline, and how it ended. Nothing here touches the mount."""

@@ -1,1 +1,0 @@
-"""The container's entry point: mount, supervise, run, record."""

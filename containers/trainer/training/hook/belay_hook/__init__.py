@@ -1,1 +1,0 @@
-"""Makes any Trainer in this process save into the run's checkpoints, resume from them, and report."""

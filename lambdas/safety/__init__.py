@@ -1,0 +1,1 @@
+"""What looks after runs from outside their flow: pump, sweep, interruption."""

@@ -1,0 +1,1 @@
+"""Asked while a run's checkpoints are proven and its file system goes."""

@@ -1,0 +1,1 @@
+"""Asked while a run is prepared and trains."""

@@ -1,0 +1,17 @@
+"""Is this link of the file system to S3 there, and does the mount show the names and sizes of what S3 holds?"""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from belay.aws import scratch
+from belay.aws.clients import client
+from belay.aws.telemetry import logger
+from belay.contract.messages.probes import LinkPhaseQuestion, ProbeAnswer
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    question = LinkPhaseQuestion.model_validate(event)
+    reading = scratch.link(client("fsx"), question.file_system_id, question.association_id)
+    return ProbeAnswer(phase=reading.phase, reason=reading.reason).model_dump(mode="json")

@@ -1,1 +1,0 @@
-"""The adapter of ministack, the platform: everything that is not a service of ours is answered by it."""

@@ -1,1 +1,0 @@
-"""The services we add: each knows AWS's rules, none knows the engines."""

@@ -1,0 +1,1 @@
+"""The Lambdas as CDK constructs, each with the grants that it needs."""

@@ -1,0 +1,1 @@
+"""The private names of other libraries that this one uses, in one table."""

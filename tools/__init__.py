@@ -1,0 +1,1 @@
+"""What is used while working on Belay, and never deployed."""

@@ -1,0 +1,11 @@
+"""The modules of the Lambdas, by the names of their functions."""
+
+from importlib import import_module
+from types import ModuleType
+
+from tools.repository import REPOSITORY
+
+
+def handler_module(name: str) -> ModuleType:
+    [file] = (REPOSITORY / "lambdas").glob(f"*/{name}.py")
+    return import_module(f"lambdas.{file.parent.name}.{name}")

@@ -1,0 +1,1 @@
+"""`make demo`, `make drill`, `make cloud`: the example job on a local cloud, for people to see."""

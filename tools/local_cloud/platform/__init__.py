@@ -1,0 +1,1 @@
+"""The adapter of ministack, which answers for every service that is not ours."""

@@ -1,0 +1,48 @@
+"""Lambdas run with this environment's packages, and their exceptions come as AWS reports them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+from tools.local_cloud import engines
+
+MODULE = "ministack.services.lambda_svc"
+RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)")
+FRAME = re.compile(r'^  File "')
+
+
+def install() -> None:
+    """ministack calls every exception Runtime.HandlerError; the class is taken from the traceback in the log."""
+    execute = engines.use(MODULE, "_execute_function_warm")
+
+    def execute_function_warm(function: dict[str, Any], event: Any, request_id: str) -> dict[str, Any]:
+        result: dict[str, Any] = execute(function, event, request_id)
+        body = result.get("body")
+        if result.get("error") and isinstance(body, dict) and body.get("errorType") == "Runtime.HandlerError":
+            body.update(error_of(result.get("log") or "", message=body["errorMessage"]), requestId=request_id)
+        return result
+
+    engines.replace(MODULE, "_execute_function_warm", execute_function_warm)
+    # A layer is built for Lambda's processor; here this environment's packages stand in its place.
+    engines.replace(MODULE, "_resolve_layer_zip", lambda _layer: None)
+
+
+def error_of(log: str, *, message: str) -> dict[str, Any]:
+    """errorType and stackTrace from the last traceback of a log."""
+    _before, found, traceback = log.rpartition("Traceback (most recent call last):\n")
+    if not found:
+        return {"stackTrace": []}
+    lines = traceback.splitlines()
+    first_line = message.splitlines()[0] if message else ""
+    for number, line in enumerate(lines):
+        raised = RAISED.match(line)
+        if raised and line.endswith(first_line):
+            return {"errorType": raised[1].rpartition(".")[2], "stackTrace": _frames(lines[:number])}
+    return {"stackTrace": _frames(lines)}
+
+
+def _frames(lines: list[str]) -> list[str]:
+    starts = [number for number, line in enumerate(lines) if FRAME.match(line)]
+    return ["\n".join(lines[start:end]) for start, end in pairwise([*starts, len(lines)])]

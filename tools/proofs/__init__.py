@@ -1,0 +1,1 @@
+"""Proofs that are commands of their own: model, chaos, crash, permissions, DeepSpeed."""

@@ -1,0 +1,1 @@
+"""AWS in memory, for tests of Lambdas without a cloud."""
