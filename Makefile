@@ -77,8 +77,8 @@ fidelity: .venv/.check ## 500 schedules in the model and in the local cloud: is 
 
 # ---- the gate: all of it passes before every commit
 
-# One process a core, up to four: each has a local cloud of its own. Models this small only wait for a second thread.
-PYTEST = OMP_NUM_THREADS=1 $(IN_VENV) pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+# How many processes: tests/conftest.py. Models this small only wait for a second thread.
+PYTEST = OMP_NUM_THREADS=1 $(IN_VENV) pytest --numprocesses=auto --dist=worksteal
 
 .PHONY: check format lint types dockerfile security permissions tests unit synth integration e2e stallfree
 check: format lint types dockerfile security tests ## everything below, in this order

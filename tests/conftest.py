@@ -1,5 +1,6 @@
 """For every test: the marker of its folder, what each folder took at the end, and one synth, which takes seconds."""
 
+import os
 from collections import defaultdict
 from pathlib import Path
 
@@ -8,6 +9,11 @@ import pytest
 from tools.definitions.synth import synth_once
 from tools.definitions.templates import Assembly
 from tools.repository import REPOSITORY
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, as whole runs wait half of their time; four at most, each has a local cloud."""
+    return min(4, (os.cpu_count() or 1) + 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
