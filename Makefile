@@ -37,7 +37,7 @@ cloud: .venv/.local node_modules/.ready ## a local cloud with Belay deployed, un
 
 # ---- figures: each prints a table and writes build/figures/<name>.json
 
-.PHONY: bench-cost bench-cli bench-pump bench-checkpoint chaos crash-test
+.PHONY: bench-cost bench-cli bench-pump bench-checkpoint chaos outages crash-test
 bench-cost: .venv/.local node_modules/.ready ## what one run costs in state transitions and Lambda invocations
 	@$(IN_VENV) tools.benchmarks.run_cost
 
@@ -52,6 +52,9 @@ bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its p
 
 chaos: .venv/.local node_modules/.ready ## every fault at every state, for real (20 idle minutes; OPTIONS=--help)
 	@$(IN_VENV) tools.proofs.chaos $(OPTIONS)
+
+outages: .venv/.local node_modules/.ready ## a service of AWS away for eight hours, at each phase of a run (45 idle minutes; OPTIONS=--help)
+	@$(IN_VENV) tools.proofs.outages $(OPTIONS)
 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)
 	@PYTHONPATH=stallfree:stallfree/tests $(IN_VENV) tools.proofs.crash $(OPTIONS)

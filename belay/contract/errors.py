@@ -7,5 +7,9 @@ RUN_STILL_ALIVE = "RunStillAlive"
 """Teardown was asked for a run that still trains."""
 
 
+class ServiceAway(Exception):
+    """A service of AWS did not answer, or answered with an error of its own."""
+
+
 class FileSystemGone(Exception):
     """The file system that was to be marked is gone."""

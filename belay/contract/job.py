@@ -17,6 +17,8 @@ _EVERY_STEPS = re.compile(r"([1-9][0-9]{0,8}) steps?")
 _EVERY_SECONDS = 600
 _RESUME = re.compile(r"[0-9]{8}t[0-9]{6}z-[0-9a-f]{8}/checkpoint-(?:0|[1-9][0-9]{0,11})")
 _LONGEST = 30 * 86400
+# A history has at most 25,000 events.
+_LONGEST_WAIT = 3 * 86400
 _TAG_TEXT = re.compile(r"[\w .:/=+@-]*")
 
 # These belong to Belay: it decides where checkpoints go, when, and what a run resumes from.
@@ -275,6 +277,12 @@ class Checkpoint(Part):
 class Limits(Part):
     """The longest that each phase may take, and the most that all of it may cost."""
 
+    start: Seconds = Field(
+        default=86400,
+        ge=0,
+        le=_LONGEST_WAIT,
+        description="In all, while AWS cannot start the run: it waits without a file system. 0: it ends instead.",
+    )
     scratch: Seconds = Field(default=1800, gt=0, le=_LONGEST, description="Until the file system is there.")
     link: Seconds = Field(default=3600, gt=0, le=_LONGEST, description="Until a folder is linked to S3: each of them.")
     capacity: Seconds = Field(default=1800, gt=0, le=_LONGEST, description="Until an instance has taken the task.")
@@ -298,7 +306,12 @@ class Limits(Part):
 class Retry(Part):
     """How often training starts again on the same file system, by what ended it."""
 
-    capacity: int = Field(default=2, ge=0, le=100, description="No instance came within limits.capacity.")
+    capacity: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description="No instance came within limits.capacity. Then the run waits (limits.start).",
+    )
     interruption: int = Field(default=10, ge=0, le=1000, description="Spot took the instance, or it was lost.")
     crash: int = Field(default=0, ge=0, le=100, description="The training program ended with a fault, or hung.")
 

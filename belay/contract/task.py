@@ -10,3 +10,6 @@ ATTEMPT = "BELAY_ATTEMPT"
 ATTEMPT_BEGAN = "BELAY_ATTEMPT_BEGAN"
 SCRATCH_DNS = "BELAY_SCRATCH_DNS"
 SCRATCH_MOUNT_NAME = "BELAY_SCRATCH_MOUNT_NAME"
+
+ONLY_START = "--only-start"
+"""The trainer's argument for a task that ends as soon as it has started."""

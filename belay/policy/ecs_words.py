@@ -60,6 +60,8 @@ _CAPACITY = re.compile(
 _REFUSED = re.compile(
     r"AccessDenied|InvalidParameter|NotFound|Unsupported|Incompatib|Blocked|ClientException|Permissions"
 )
+# It could not get the image, open the log or make the container (ECS developer guide, "Stopped task error messages").
+_BEFORE_TRAINING = re.compile(r"ResourceInitializationError|CannotPullContainerError|CannotStartContainerError")
 _SERVICE = ("ECS.", "AmazonECS.", "Ecs.")
 # When it was asked to stop, when its program had ended, when it was gone: the first is when its end began.
 _TIMES_OF_THE_END = ("StoppingAt", "ExecutionStoppedAt", "StoppedAt")
@@ -92,7 +94,7 @@ def stopped_task(cause: str) -> StoppedTask | None:
     exit_code, container_reason = _exit(task)
     text = "; ".join(part for part in (stopped, container_reason) if part) or f"stop code {stop_code or '-'}"
     return StoppedTask(
-        cause=_cause(stop_code, stopped, text),
+        cause=_cause(stop_code, stopped, text, placed=bool(task.get("ContainerInstanceArn"))),
         asked_because=stopped,
         exit_code=exit_code,
         exit_reason=one_line(container_reason),
@@ -111,11 +113,17 @@ def not_started(error: str, cause: str) -> Cause | None:
     return Cause.NO_CAPACITY if is_its_own else None
 
 
-def _cause(stop_code: str, stopped: str, text: str) -> Cause:
+def is_before_training(reason: str) -> bool:
+    """Whether a task that has stopped for this reason cannot have run a line of the training."""
+    return bool(_BEFORE_TRAINING.search(reason))
+
+
+def _cause(stop_code: str, stopped: str, text: str, *, placed: bool) -> Cause:
     if _INSTANCE_LOST.search(stopped) or stop_code in _INTERRUPTING_STOP_CODES:
         return Cause.INSTANCE_LOST
     if stop_code == "TaskFailedToStart":
-        return Cause.NO_CAPACITY if _CAPACITY.search(text) else Cause.FAILED_TO_START
+        # A task without an instance has waited for one too long, whatever words ECS has for that.
+        return Cause.NO_CAPACITY if not placed or _CAPACITY.search(text) else Cause.FAILED_TO_START
     return Cause.STOP_REQUESTED if stop_code == "UserInitiated" else Cause.EXITED
 
 

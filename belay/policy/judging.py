@@ -1,5 +1,6 @@
 """How training ended, as its tasks and Step Functions say. Pure, and never raises: a run needs an answer."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from typing import Any
 
 from belay.contract import exit_codes, stop_reasons
 from belay.contract.certificate import EndedBy
+from belay.contract.messages.training import Wait
 from belay.contract.verdict import Ending, Training, training_in
 from belay.policy import ecs_words as backend
 from belay.policy.stopped_task import Cause, StoppedTask, one_line
@@ -59,6 +61,12 @@ _ENDED_BY = {
 }
 
 
+# Time does not remove these: what was asked for is wrong, or not allowed.
+_FINAL = re.compile(
+    r"not authorized|Denied|Unauthorized|Forbidden|[Pp]ermission|unable to (access|validate)|BadRequest|Invalid"
+    r"|not found|never pushed|Incompatible|Unsupported|MISCONFIGURED|NotFound|Missing"
+    r"|States\.(Runtime|DataLimitExceeded|Permissions|Query)"
+)
 NOT_ON_RECORD = Ending(outcome=Training.CRASHED, reason="how it ended is not on record", source="execution")
 
 
@@ -96,6 +104,8 @@ def of_node(node: int, error: Any, cause: Any) -> NodeEnd:
 def of_task(error: Any, cause: Any) -> Ending:
     """The end of the state that runs a training task, where it was not a success."""
     error, cause = str(error or ""), str(cause or "")
+    if error == Training.NEVER_STARTED:
+        return Ending(outcome=Training.NEVER_STARTED, reason=one_line(cause))
     if error in ("States.Timeout", "States.HeartbeatTimeout"):
         return Ending(outcome=Training.TIMED_OUT, reason="its time limit passed")
     task = backend.stopped_task(cause)
@@ -155,6 +165,15 @@ def decide_retry(outcome: Training, attempts: Any, allowed: Any) -> tuple[bool, 
         return False, made
     retry = made[cause] < _count(allowed, cause)
     return retry, made | {cause.value: made[cause] + 1}
+
+
+def wait_of(ending: Ending) -> Wait:
+    """What a run that may not try again at once can wait for."""
+    if ending.outcome is Training.NO_CAPACITY:
+        return Wait.INSTANCE
+    never_ran = ending.outcome is Training.NEVER_STARTED or backend.is_before_training(ending.reason)
+    may_pass = never_ran and not _FINAL.search(ending.reason)
+    return Wait.SERVICE if may_pass else Wait.NOTHING
 
 
 def _of_stopped_task(task: StoppedTask) -> Ending:

@@ -65,7 +65,13 @@ def task(job: Job) -> TaskRequest:
 
 
 def limits_in_seconds(limits: Limits) -> LimitsInSeconds:
-    return LimitsInSeconds(scratch=limits.scratch, link=limits.link, capacity=limits.capacity, train=limits.train)
+    return LimitsInSeconds(
+        start=limits.start,
+        scratch=limits.scratch,
+        link=limits.link,
+        capacity=limits.capacity,
+        train=limits.train,
+    )
 
 
 def resume_from(run: str, step: int) -> ResumeFrom:

@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import ValidationError
 
 from belay.aws import clock, ledgers, trainer_log
+from belay.aws.away import names_services_away
 from belay.aws.bucket import Bucket
 from belay.aws.clients import client
 from belay.aws.environment import Environment
@@ -37,6 +38,7 @@ class Settings(Environment):
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
+@names_services_away
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settings = Settings.read()
     question = CertifyQuestion.model_validate(event)

@@ -7,6 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import ValidationError
 
 from belay.aws import backend, executions, ledgers, scratch
+from belay.aws.away import names_services_away
 from belay.aws.bucket import Bucket, Document
 from belay.aws.clients import client
 from belay.aws.environment import Environment
@@ -32,6 +33,7 @@ class Settings(Environment):
 
 
 @logger.inject_lambda_context(clear_state=True)
+@names_services_away
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settings = Settings.read()
     arn = FindQuestion.model_validate(event).execution_arn

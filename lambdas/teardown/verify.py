@@ -5,6 +5,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from belay.aws import clock, trainer_log, verification
+from belay.aws.away import names_services_away
 from belay.aws.bucket import Bucket
 from belay.aws.clients import client
 from belay.aws.environment import Environment
@@ -23,6 +24,7 @@ class Settings(Environment):
 
 @logger.inject_lambda_context(clear_state=True)
 @tracer.capture_lambda_handler
+@names_services_away
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settings = Settings.read()
     question = VerifyQuestion.model_validate(event)

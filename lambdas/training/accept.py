@@ -6,6 +6,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from belay.aws import datasets, instances, resuming
+from belay.aws.away import names_services_away
 from belay.aws.bucket import Bucket
 from belay.aws.clients import client
 from belay.aws.environment import Environment
@@ -35,6 +36,7 @@ class Settings(Environment):
 
 
 @logger.inject_lambda_context(clear_state=True)
+@names_services_away
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settings = Settings.read()
     question = AcceptQuestion.model_validate(event)

@@ -6,6 +6,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from belay.aws import clock
+from belay.aws.away import names_services_away
 from belay.aws.clients import client
 from belay.aws.telemetry import logger
 from belay.contract import tags
@@ -17,6 +18,7 @@ _NOT_IN_A_TAG = re.compile(r"[^\w .:/=+@-]+")
 
 
 @logger.inject_lambda_context(clear_state=True)
+@names_services_away
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     mark = MarkQuestion.model_validate(event)
     words = {tags.STATE: mark.state.value}

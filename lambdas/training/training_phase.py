@@ -5,6 +5,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from belay.aws import backend
+from belay.aws.away import names_services_away
 from belay.aws.telemetry import logger
 from belay.contract.messages.probes import Phase, TrainingPhaseAnswer, TrainingPhaseQuestion
 from belay.policy.phases import Reading
@@ -12,6 +13,7 @@ from belay.policy.training_tasks import reading_of
 
 
 @logger.inject_lambda_context(clear_state=True)
+@names_services_away
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     question = TrainingPhaseQuestion.model_validate(event)
     tasks = backend.connect().tasks_of(question.run, attempt=question.attempt)

@@ -53,6 +53,10 @@ class Finding(NamedTuple):
 class CarryingState(Carrier, sfn.IChainable, Protocol):
     """A state that brings the statements its machine's role needs."""
 
+    def next(self, next: sfn.IChainable, /) -> sfn.Chain: ...
+
+    def add_catch(self, handler: sfn.IChainable, /, *, errors: Sequence[str]) -> object: ...
+
 
 class Backend(Protocol):
     endpoints: Endpoints
@@ -65,6 +69,10 @@ class Backend(Protocol):
 
     def start(self, scope: Construct) -> CarryingState:
         """The state `Run training`: it ends when the task ends, and fails with what belay/policy/judging.py reads."""
+        ...
+
+    def find_an_instance(self, scope: Construct) -> CarryingState:
+        """The state `Find an instance`: it ends once an instance could take the task, and does nothing on it."""
         ...
 
     def watch(self, scope: Construct, *, training_phase: FlowFunction) -> tuple[sfn.IChainable, Carrier]:

@@ -14,7 +14,14 @@ from belay.contract.states import State
 from stacks.backends.base import Access, Finding
 from stacks.backends.ecs_grants import Grants
 from stacks.backends.ecs_instances import capacity_provider, instance_role
-from stacks.backends.ecs_states import RunTraining, stop_tasks, watch_capacity
+from stacks.backends.ecs_states import (
+    RunTask,
+    TrainerTask,
+    find_an_instance,
+    run_training,
+    stop_tasks,
+    watch_capacity,
+)
 from stacks.backends.ecs_task import trainer_task
 from stacks.flows.calls import AwsCall
 from stacks.flows.jsonata import Expression, Place
@@ -60,9 +67,14 @@ class EcsBackend(Construct):
         self.on_demand_provider, self.spot_provider = (one.capacity_provider_name for one in providers)
         self.trainer = trainer_task(self, family=self.family, log_group=self.log_group)
 
-    def start(self, scope: Construct) -> RunTraining:
-        return RunTraining(
-            scope,
+    def start(self, scope: Construct) -> RunTask:
+        return run_training(scope, self._task())
+
+    def find_an_instance(self, scope: Construct) -> RunTask:
+        return find_an_instance(scope, self._task())
+
+    def _task(self) -> TrainerTask:
+        return TrainerTask(
             cluster_arn=self.cluster.cluster_arn,
             task_definition_arn=self.trainer.task_definition_arn,
             provider=Expression(f"{OfTrain.task.spot} ? '{self.spot_provider}' : '{self.on_demand_provider}'"),

@@ -6,6 +6,16 @@ of the integration. An SDK integration puts the service's prefix before, and `Ex
 An error that the service's API does not name comes as its base class: `FSx.FSxException`.
 """
 
+from belay.contract.errors import ServiceAway
+
+LAMBDA_AWAY = (
+    # [G, connect-lambda]: transient errors of the service itself. And what our Lambdas call an error of AWS's own.
+    "Lambda.ServiceException",
+    "Lambda.AWSLambdaException",
+    "Lambda.SdkClientException",
+    "Lambda.TooManyRequestsException",
+    ServiceAway.__name__,
+)
 FSX_BAD_REQUEST = "FSx.BadRequestException"
 FSX_FILE_SYSTEM_GONE = "FSx.FileSystemNotFoundException"
 FSX_LINK_GONE = "FSx.DataRepositoryAssociationNotFoundException"

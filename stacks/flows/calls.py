@@ -11,6 +11,7 @@ from constructs import Construct
 
 from belay.contract.messages.probes import ProbeAnswer
 from belay.contract.states import State
+from stacks.flows.aws_errors import LAMBDA_AWAY
 from stacks.flows.jsonata import Expression, Place, Variable, assigned, filled, given, rendered
 from stacks.functions.flow_function import FlowFunction
 
@@ -20,16 +21,27 @@ def add_retries(
     *,
     no_retry: Sequence[str] = (),
     wait_on: str | None = None,
+    away: Sequence[str] = (),
     errors: Sequence[str] = ("States.ALL",),
 ) -> None:
     """Repeat a call that failed, with back-off and jitter: every call of ours is idempotent, by token or by nature.
 
     `no_retry` are errors that would be the same again. `wait_on` is the error of a call that came while something else
-    of ours was under way, which ends by itself. `errors` are named where a task that ran and failed must not run again:
-    a rule for States.TaskFailed without attempts would keep throttles from being repeated too.
+    of ours was under way, which ends by itself. `away` are those of a service that may be away for hours. `errors` are
+    named where a task that ran and failed must not run again: a rule for States.TaskFailed without attempts would keep
+    throttles from being repeated too.
     """
     if no_retry:
         state.add_retry(errors=list(no_retry), max_attempts=0)
+    if away:
+        # For ten hours: the longest outage of a service that we know of took eight (aws.amazon.com/message/101925).
+        state.add_retry(
+            errors=list(away),
+            interval=Duration.minutes(1),
+            backoff_rate=2,
+            max_attempts=24,
+            max_delay=Duration.minutes(30),
+        )
     if wait_on:
         state.add_retry(errors=[wait_on], interval=Duration.seconds(30), backoff_rate=1, max_attempts=240)
     state.add_retry(
@@ -100,7 +112,7 @@ class Ask(tasks.LambdaInvoke):
             outputs=rendered(answer_of(function) if outputs is None else outputs),
             retry_on_service_exceptions=False,
         )
-        add_retries(self, no_retry=no_retry)
+        add_retries(self, no_retry=no_retry, away=LAMBDA_AWAY)
 
 
 def answer_of(function: FlowFunction) -> Place:

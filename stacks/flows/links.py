@@ -15,6 +15,7 @@ from stacks.flows.aws_errors import FSX_LINK_GONE
 from stacks.flows.calls import AwsCall, on_any_error
 from stacks.flows.jsonata import Expression, assigned, condition, given
 from stacks.flows.poll import Poll
+from stacks.flows.scratch import START_SUFFIX
 from stacks.flows.variables import OfTrain
 from stacks.functions.functions import Functions
 from stacks.ownership import Ownership
@@ -91,7 +92,7 @@ class LinkToS3(sfn.StateMachineFragment):
                 # No S3 policies: auto-export would forbid export tasks and mirror every deletion.
                 "BatchImportMetaDataOnCreate": True,
                 "Tags": Expression(f"{wanted}.Tags"),
-                "ClientRequestToken": Expression(f"{wanted}.ClientRequestToken & {_SUFFIX}"),
+                "ClientRequestToken": Expression(f"{wanted}.ClientRequestToken & {START_SUFFIX} & {_SUFFIX}"),
             },
             assign={
                 OfTrain.association_id: Expression("$states.result.Association.AssociationId"),

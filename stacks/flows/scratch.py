@@ -16,6 +16,8 @@ from stacks.functions.functions import Functions
 from stacks.network import Network
 from stacks.ownership import Ownership
 
+# FSx answers a known token with the file system that it had, or with an error.
+START_SUFFIX = f"({OfTrain.start_polls} = 0 ? '' : '-' & $string({OfTrain.start_polls}))"
 _LEFT = OfTeardown.found.file_system
 # The same for a repeated call, another for another export: FSx answers a known token with the task that it had.
 _EACH_TIME_ANOTHER = Expression(
@@ -34,8 +36,8 @@ def create_scratch(scope: Construct, *, network: Network, ownership: Ownership, 
         "SubnetIds": [network.subnet.subnet_id],
         "SecurityGroupIds": [network.file_system_group.security_group_id],
         "Tags": scratch.Tags,
-        # The same token for the same execution: a repeated call finds the file system, it does not make another.
-        "ClientRequestToken": scratch.ClientRequestToken,
+        # The same token for the same start: a repeated call finds the file system, it does not make another.
+        "ClientRequestToken": Expression(f"{scratch.ClientRequestToken} & {START_SUFFIX}"),
     }
     return AwsCall(
         scope,

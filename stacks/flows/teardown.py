@@ -36,6 +36,7 @@ certificate = OfTeardown.certificate
 # What the execution was started with, in its first state and in any.
 _INPUT = given(TeardownInput)
 _ORDER = Place("$states.context.Execution.Input", TeardownInput)
+_STARTS_AGAIN = f"$exists({_ORDER.starts_again}) and {_ORDER.starts_again}"
 
 
 class TeardownMachine(Construct):
@@ -109,6 +110,8 @@ class TeardownMachine(Construct):
         verify = self._verify(functions)
         delete = delete_scratch(self, ownership=ownership)
         certify = self._certify(functions)
+        # Only where the file system is surely gone.
+        end = self._will_start_again().otherwise(certify)
         deleted = Poll(
             self,
             TeardownState.DELETION,
@@ -151,36 +154,34 @@ class TeardownMachine(Construct):
         )
         export.next(export_ended).next(verify).next(
             self._choice(TeardownState.ALL_IN_S3)
-            .when(_is(f"$not({is_there})"), certify)
+            .when(_is(f"$not({is_there})"), end)
             # And this is the proof of durability. No other arrow leads to the deletion.
             .when(_is(verification.whole), delete)
             .when(_is(f"{proofs} < {_PROOFS}"), export)
             .otherwise(cannot_prove)
         )
-        delete.next(deleted).next(certify)
+        delete.next(deleted).next(end)
         # What another teardown has deleted has no tags any more: IAM refuses to delete it once more, and to mark it.
-        cannot_prove.next(
-            self._choice(TeardownState.ANYTHING_TO_KEEP).when(_is(is_there), still_there).otherwise(certify)
-        )
+        cannot_prove.next(self._choice(TeardownState.ANYTHING_TO_KEEP).when(_is(is_there), still_there).otherwise(end))
         still_there.next(
             self._choice(TeardownState.IS_GONE)
-            .when(_is(f"{given(ProbeAnswer).phase} = '{Phase.GONE}'"), certify, assign=assigned({is_there: False}))
+            .when(_is(f"{given(ProbeAnswer).phase} = '{Phase.GONE}'"), end, assign=assigned({is_there: False}))
             .otherwise(keep)
         )
         keep.next(tell).next(certify)
         certify.next(
             self._choice(TeardownState.IS_KEPT)
-            .when(_is(f"{certificate.durability} = '{Durability.KEPT}'"), self._kept())
+            .when(_is(f"{certificate.durability} = '{Durability.KEPT}' or {_STARTS_AGAIN}"), self._kept())
             .otherwise(sfn.Succeed.jsonata(self, TeardownState.TORN_DOWN, outputs=condition(certificate)))
         )
 
         # ---- and what leads off it
-        delete.add_catch(certify, errors=[FSX_FILE_SYSTEM_GONE])
+        delete.add_catch(end, errors=[FSX_FILE_SYSTEM_GONE])
         # Whether an export could be made or not: the verification decides. What an earlier one came to does not count.
         export.add_catch(verify, errors=["States.ALL"], assign=assigned({exported: False}))
         on_any_error([stop, verify, delete], cannot_prove)
         # Another teardown was quicker: what is gone is not kept.
-        keep.add_catch(certify, errors=[FileSystemGone.__name__], assign=assigned({is_there: False}))
+        keep.add_catch(end, errors=[FileSystemGone.__name__], assign=assigned({is_there: False}))
         # If it could not be tagged, or the notice not sent, the run is still certified: the sweep finds it again.
         on_any_error([keep, tell], certify)
         on_any_error([still_there], keep)
@@ -195,6 +196,11 @@ class TeardownMachine(Construct):
             timeout=Duration.days(3),
             log_retention=log_retention,
         )
+
+    def _will_start_again(self) -> sfn.Choice:
+        """A run that waits for AWS is not over: its certificate comes with its end."""
+        given_back = sfn.Succeed.jsonata(self, TeardownState.GIVEN_BACK, outputs={})
+        return self._choice(TeardownState.WILL_START_AGAIN).when(_is(_STARTS_AGAIN), given_back)
 
     def _find(self, functions: Functions) -> Ask:
         """By the file system's tags and the cluster's tasks, never by what an earlier state remembered."""

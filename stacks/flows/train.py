@@ -1,4 +1,7 @@
-"""The flow chart of a run: accept, create scratch, link to S3, train, teardown, verdict."""
+"""The flow chart of a run: accept, create scratch, link to S3, train, teardown, verdict.
+
+A run that AWS cannot start gives its file system back and waits without one, then begins again (waiting.py).
+"""
 
 from collections.abc import Sequence
 
@@ -26,6 +29,7 @@ from stacks.flows.machine import machine
 from stacks.flows.poll import Poll
 from stacks.flows.scratch import create_scratch, mark_in_use
 from stacks.flows.variables import OfTrain, ended
+from stacks.flows.waiting import WaitToStart
 from stacks.functions.functions import Functions
 from stacks.network import Network
 from stacks.ownership import Ownership
@@ -105,10 +109,12 @@ class TrainMachine(Construct):
             otherwise=never_started,
         )
         run = backend.start(self)
+        find = backend.find_an_instance(self)
         placed, give_up = backend.watch(self, training_phase=functions.training.training_phase)
         train = self._train().branch(run).branch(placed)
-        how = self._how_it_ended(functions)
-        call_teardown = self._teardown(teardown)
+        how = self._judge(TrainState.HOW_DID_IT_END, functions)
+        why = self._judge(TrainState.WHY_NOT_STARTED, functions)
+        call_teardown = self._start_teardown(TrainState.TEARDOWN, teardown, starts_again=False)
         # A task whose start was reported to no one may still write: two at once would damage each other's checkpoints.
         alone = Poll(
             self,
@@ -122,16 +128,24 @@ class TrainMachine(Construct):
             otherwise=call_teardown,
         )
         alone.next(train)
+        wait = WaitToStart(
+            self,
+            "Waiting",
+            give_back=self._start_teardown(TrainState.GIVE_BACK, teardown, starts_again=True),
+            find_an_instance=find,
+            begin=create,
+            otherwise=call_teardown,
+        )
         verdict = self._verdict()
 
         accept.next(create).next(created).next(link)
         mark.next(train).next(call_teardown).next(verdict)
 
         on_any_error([create, mark], never_started)
-        never_started.next(call_teardown)
+        never_started.next(why).next(wait)
         train.add_catch(how, errors=["States.ALL"], assign=assigned(_CRASHED))
-        how.next(self._try_again_or(alone, call_teardown))
-        how.add_catch(call_teardown, errors=["States.ALL"])
+        how.next(self._try_again_or(alone, wait))
+        on_any_error([how, why], call_teardown)
         unfinished = assigned({OfTrain.verdict: _verdict_of_a_failed_teardown()})
         call_teardown.add_catch(verdict, errors=["States.ALL"], assign=unfinished)
 
@@ -141,7 +155,7 @@ class TrainMachine(Construct):
             name=name,
             definition=accept,
             states=TrainState,
-            carriers=[create, *link.carriers, run, give_up],
+            carriers=[create, *link.carriers, run, find, give_up],
             # Longer than any limits in a job file: they end a run, this only ends what they could not.
             timeout=Duration.days(60),
             log_retention=log_retention,
@@ -167,6 +181,7 @@ class TrainMachine(Construct):
                 OfTrain.retry: answer.retry,
                 OfTrain.attempt: 1,
                 OfTrain.attempts: {"capacity": 0, "interruption": 0, "crash": 0},
+                OfTrain.start_polls: 0,
             },
             no_retry=[JobRefused.__name__],
         )
@@ -187,7 +202,12 @@ class TrainMachine(Construct):
         return sfn.Pass.jsonata(
             self,
             TrainState.TRAINING_NEVER_STARTED,
-            assign=assigned({ended: ending(Training.NEVER_STARTED, REASON)}),
+            assign=assigned(
+                {
+                    ended: ending(Training.NEVER_STARTED, REASON),
+                    OfTrain.failure: {"Error": Training.NEVER_STARTED, "Cause": REASON},
+                }
+            ),
         )
 
     def _train(self) -> sfn.Parallel:
@@ -198,11 +218,11 @@ class TrainMachine(Construct):
             outputs={},
         )
 
-    def _how_it_ended(self, functions: Functions) -> Ask:
+    def _judge(self, name: TrainState, functions: Functions) -> Ask:
         answer = answer_of(functions.training.judge)
         return Ask(
             self,
-            TrainState.HOW_DID_IT_END,
+            name,
             function=functions.training.judge,
             question={
                 "error": Expression(f"{OfTrain.failure}.Error"),
@@ -214,25 +234,30 @@ class TrainMachine(Construct):
                 ended: ending(answer.outcome, answer.reason, answer.source),
                 OfTrain.attempts: answer.attempts,
                 OfTrain.attempt: Expression(f"{OfTrain.attempt} + 1"),
+                OfTrain.wait: answer.wait,
             },
         )
 
-    def _try_again_or(self, again: sfn.IChainable, teardown: sfn.IChainable) -> sfn.Choice:
+    def _try_again_or(self, again: sfn.IChainable, otherwise: sfn.IChainable) -> sfn.Choice:
         return (
             sfn.Choice.jsonata(self, TrainState.TRY_AGAIN)
             .when(sfn.Condition.jsonata(condition(given(JudgeAnswer).retry)), again)
-            .otherwise(teardown)
+            .otherwise(otherwise)
         )
 
-    def _teardown(self, teardown: sfn.IStateMachine) -> tasks.StepFunctionsStartExecution:
-        order = {"execution_arn": _EXECUTION, "ended": ended, "asked_by": AskedBy.TRAIN}
+    def _start_teardown(
+        self, name: TrainState, teardown: sfn.IStateMachine, *, starts_again: bool
+    ) -> tasks.StepFunctionsStartExecution:
+        order: dict[str, object] = {"execution_arn": _EXECUTION, "ended": ended, "asked_by": AskedBy.TRAIN}
+        if starts_again:
+            order["starts_again"] = True
         call = tasks.StepFunctionsStartExecution.jsonata(
             self,
-            TrainState.TEARDOWN,
+            name,
             state_machine=teardown,
             integration_pattern=sfn.IntegrationPattern.RUN_JOB,
             input=sfn.TaskInput.from_object(filled(TeardownInput, order)),
-            assign=assigned({OfTrain.verdict: Expression("$states.result.Output")}),
+            assign=None if starts_again else assigned({OfTrain.verdict: Expression("$states.result.Output")}),
             outputs={},
         )
         # A teardown that failed has its reasons, and the sweep tries it again; only its start is repeated here.

@@ -23,6 +23,10 @@ class OfTrain:
     """How many of those failed, and are made again."""
     association_id = Variable("association_id")
     scratch = Variable("scratch", ScratchPhaseAnswer)
+    start_polls = Variable("start_polls")
+    """How often it has waited for AWS, which each time takes WAIT_SECONDS (waiting.py)."""
+    wait = Variable("wait")
+    """What it waits for."""
     attempt = Variable("attempt")
     attempt_began = Variable("attempt_began")
     """Assigned before the task is started: a repeated call with the same token must ask for the same."""

@@ -1,3 +1,5 @@
+from belay.contract import task
+from belay.contract.states import TrainState
 from belay.contract.verdict import Durability, Training
 from tools.local_cloud.faults import KillTraining, NoCapacity, SpotInterruption
 from tools.local_runs.jobs import digits, script
@@ -62,6 +64,21 @@ def test_without_capacity_the_run_gives_up_within_its_limit(deployed: Deployed) 
     run = deployed.start(job, faults=(NoCapacity(),)).finish()
 
     assert ended_as(run, Training.NO_CAPACITY, Durability.NOTHING_SAVED), run.story()
+    assert run.file_systems == [] and run.living_tasks == []
+
+
+def test_without_capacity_a_run_waits_without_a_file_system_and_goes_on(deployed: Deployed) -> None:
+    job = digits("waits", limits={"capacity": "10m", "start": "10h"}, retry={"capacity": 0})
+    run = deployed.start(job)
+    here = {task.RUN: run.run}
+    deployed.cloud.inject(NoCapacity(where=here))
+
+    run.until(lambda: TrainState.FIND_AN_INSTANCE in run.states, "it looks for an instance")
+    assert run.file_systems == []
+    deployed.cloud.clear_faults(here)
+    run.finish()
+    assert ended_as(run, Training.COMPLETED, Durability.VERIFIED), run.story()
+    assert run.states.count(TrainState.CREATE_SCRATCH) == 2
     assert run.file_systems == [] and run.living_tasks == []
 
 

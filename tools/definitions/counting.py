@@ -37,7 +37,7 @@ def waits_not_counted(definition: Json) -> list[str]:
     faults = []
     for scope in scopes(definition):
         for arrow in filter(_counter, scope.arrows()):
-            wait = scope.states.get(arrow.target, {}).get("Seconds")
+            wait = _first_wait(scope, arrow.target)
             counted = _COUNTED.search(arrow.condition)
             if counted and constant(str(wait)) != int(counted[1]):
                 faults.append(f"{arrow.source}: a round is {counted[1]} s, and the wait is {bare(str(wait))} s")
@@ -59,6 +59,7 @@ def uncounted_attempts(definition: Json) -> list[str]:
                 faults.append(f"{name}: the counts are lost")
             if not is_increment(kept.get("attempt"), "attempt"):
                 faults.append(f"{name}: the next attempt has no number of its own")
+            faults += _old_beginnings(definition, name)
     for holder in states(definition).values():
         beside = {name: state for block in inner_blocks(holder) for name, state in block["States"].items()}
         if any(str(state.get("Resource")).endswith("ecs:runTask.sync") for state in beside.values()):
@@ -66,6 +67,26 @@ def uncounted_attempts(definition: Json) -> list[str]:
                 asked = state.get("Arguments", {}).get("Payload")
                 if asked is not None and asked.get("attempt") != "{% $attempt %}":
                     faults.append(f"{name}: does not name this attempt")
+    return faults
+
+
+def _first_wait(scope: Scope, name: str) -> object:
+    """The seconds of the first wait on the way from here without errors."""
+    while name in scope.states and "Seconds" not in scope.states[name]:
+        name = scope.states[name].get("Next", "")
+    return scope.states.get(name, {}).get("Seconds")
+
+
+def _old_beginnings(definition: Json, judge: str) -> list[str]:
+    """Its time is counted from its own beginning: that is assigned on every path to the next attempt."""
+    faults = []
+    for scope in (one for one in scopes(definition) if judge in one.states):
+        begun = {arrow for arrow in scope.arrows() if "attempt_began" in scope.assigned_on(arrow)}
+        training = {name for name, state in scope.states.items() if state["Type"] == "Parallel"}
+        faults += [
+            f"{judge} -> {name}: begins with an earlier attempt"
+            for name in training & scope.reachable(judge, without=begun)
+        ]
     return faults
 
 

@@ -18,7 +18,8 @@ class ErrorNames(NamedTuple):
 def error_names(resource: str) -> ErrorNames:
     """Of `fsx:deleteFileSystem` in a state's Resource, with or without the ARN around it."""
     if resource.endswith("lambda:invoke"):
-        return ErrorNames("Lambda.TooManyRequestsException", "Lambda.ServiceException", "Lambda.SdkClientException")
+        # A function that ran out of time or memory has no error of its own [G, connect-lambda]; nor has it a reply.
+        return ErrorNames("Lambda.TooManyRequestsException", "Lambda.Unknown", "Lambda.Unknown")
     if resource.endswith("ecs:runTask.sync"):
         return ErrorNames(RUN_TASK_THROTTLED, "ECS.ServerException", "ECS.SdkClientException")
     if "states:startExecution" in resource:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from belay.contract.states import TrainState
 from stacks.flows.aws_errors import FSX_BAD_REQUEST, FSX_TASK_EXECUTING
 from tools.definitions.asl import Json, arrows_of, inner_blocks, retry_seconds, scopes, tasks
 
@@ -13,7 +14,9 @@ BUSY = {
 SHORTEST_RETRY_SECONDS = 3600
 LONGEST_RETRY_SECONDS = 3 * 3600
 LONGEST_CALL_SECONDS = 60
+LONGEST_FIND_SECONDS = 1800
 CREATED_ONCE = "fsx:createFileSystem"
+CREATED_WITH_TAGS = (CREATED_ONCE, "fsx:createDataRepositoryAssociation")
 
 
 def repeated_answers(definition: Json) -> list[str]:
@@ -47,7 +50,8 @@ def calls_without_timeout(definition: Json) -> list[str]:
         if ":aws-sdk:" in state["Resource"] and not (isinstance(limit, int) and limit <= LONGEST_CALL_SECONDS):
             faults.append(f"{name}: waits {limit} s")
         if state["Resource"].endswith("ecs:runTask.sync") and limit != "{% $limits.train %}":
-            faults.append(f"{name}: runs for {limit} s")
+            is_short = name == TrainState.FIND_AN_INSTANCE and isinstance(limit, int) and limit <= LONGEST_FIND_SECONDS
+            faults += [] if is_short else [f"{name}: runs for {limit} s"]
     return faults
 
 
@@ -57,15 +61,24 @@ def calls_without_token(definition: Json) -> list[str]:
     return [name for name, state in calls.items() if "ClientRequestToken" not in state["Arguments"]]
 
 
+def created_without_tags(definition: Json) -> list[str]:
+    """The roles may change and remove only what has the deployment's tag."""
+    calls = {name: state for name, state in tasks(definition).items() if state["Resource"].endswith(CREATED_WITH_TAGS)}
+    return [f"{name}: what it creates has no tags" for name, state in calls.items() if "Tags" not in state["Arguments"]]
+
+
 def created_again(definition: Json) -> list[str]:
-    """A file system is created once: no path leads back there."""
-    return [
-        f"{name}: a path leads back here"
-        for scope in scopes(definition)
-        for name, state in scope.states.items()
-        if any(name in scope.reachable(arrow.target) for arrow in arrows_of(name, state))
-        and any(str(call).endswith(CREATED_ONCE) for call in _resources(state))
-    ]
+    """A run has one file system at a time: each path back leads over the state that gave the one before back."""
+    faults = []
+    for scope in scopes(definition):
+        given_back = [one for one in scope.arrows() if one.source == TrainState.GIVE_BACK and one.kind == "next"]
+        faults += [
+            f"{name}: a path leads back here"
+            for name, state in scope.states.items()
+            if any(name in scope.reachable(arrow.target, without=given_back) for arrow in arrows_of(name, state))
+            and any(str(call).endswith(CREATED_ONCE) for call in _resources(state))
+        ]
+    return faults
 
 
 def _named(rules: Iterable[Json]) -> set[str]:

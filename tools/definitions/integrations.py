@@ -10,7 +10,7 @@ from typing import Any
 import botocore.session
 
 from belay.policy.ecs_words import RUN_TASK_TRANSIENT
-from stacks.flows.aws_errors import START_EXECUTION_TRANSIENT
+from stacks.flows.aws_errors import LAMBDA_AWAY, START_EXECUTION_TRANSIENT
 from tools.definitions.asl import Json, is_expression, tasks
 from tools.repository import REPOSITORY
 
@@ -163,7 +163,7 @@ def _any_json(operation: Any) -> set[str]:
 
 def _errors_of(resource: str) -> set[str]:
     if resource.endswith("lambda:invoke"):
-        return _raised_by_lambdas()
+        return _raised_by_lambdas() | set(LAMBDA_AWAY)
     if resource.endswith("ecs:runTask.sync"):
         return set(RUN_TASK_TRANSIENT)
     if "states:startExecution" in resource:

@@ -16,8 +16,12 @@ Rule = Callable[[Json], list[str]]
 COUNTED_BY_JUDGE = frozenset({(TrainState.TRY_AGAIN, "$states.input.retry")})
 # Before `find` answers there is nothing to keep, and after the certificate nothing is left to do: the execution fails.
 MAY_FAIL: set[str] = {TeardownState.FIND_WHAT_IS_LEFT, TeardownState.CERTIFY}
-# A link that failed stays in the count of those made, and is one more of those that have to be made.
-COUNTED_ON = {f"{TrainState.ALL_LINKED}: $links_made may continue another count"}
+COUNTED_ON = {
+    # A link that failed stays in the count of those made, and is one more of those that have to be made.
+    f"{TrainState.ALL_LINKED}: $links_made may continue another count",
+    # What a run may wait for AWS is counted over all its attempts.
+    f"{TrainState.MAY_IT_WAIT}: $start_polls may continue another count",
+}
 
 
 def _but(check: Rule, allowed: set[str]) -> Rule:
@@ -48,7 +52,8 @@ RULES: dict[str, Rule] = {
     "a limit in seconds counts the real waits": counting.waits_not_counted,
     "no wait is shorter than ten seconds": invariants.short_waits,
     "every call has a time-out": habits.calls_without_timeout,
-    "a file system is created once": habits.created_again,
+    "a run has one file system at a time": habits.created_again,
+    "what is created has tags": habits.created_without_tags,
     "every call that creates or deletes has a token": habits.calls_without_token,
     "the date of keeping is passed on": answers.kept_since_not_passed_on,
     "an operation in progress is waited for": habits.short_retries,

@@ -136,7 +136,7 @@ class EventDelivery(Fault):
 
 @dataclass(frozen=True, kw_only=True)
 class ApiError(Fault):
-    """A service answers one of its actions with this error instead of doing it."""
+    """A service answers one of its actions, or with "*" each of them, with this error instead of doing it."""
 
     service: str
     action: str
@@ -168,6 +168,13 @@ class StopsAt(Fault):
 
     state: str
     times: int | None = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldsAt(Fault):
+    """An execution that enters this state stays there as long as the fault does, so that others can reach theirs."""
+
+    state: str
 
 
 F = TypeVar("F", bound=Fault)

@@ -5,8 +5,8 @@ from typing import Any
 # Minutes of FSx and ECS become seconds; training is not compressed.
 TIME_SCALE = 200.0
 DATASET = "datasets/digits/"
-# Long enough, compressed, for a busy machine to reach training.
-_LONG_LIMITS = {"scratch": "6h", "link": "6h", "capacity": "6h"}
+# Long enough, compressed, for a busy machine to reach training. A run that cannot start ends, if its job says no more.
+_LONG_LIMITS = {"start": "0s", "scratch": "6h", "link": "6h", "capacity": "6h"}
 
 
 def digits(name: str, *, steps: int = 40, every: str = "10 steps", **parts: Any) -> dict[str, Any]:
@@ -30,7 +30,10 @@ def digits(name: str, *, steps: int = 40, every: str = "10 steps", **parts: Any)
         },
         "resources": {"gpus": 0, "cpus": 1, "memory": "2GiB"},
         "checkpoint": {"every": every, "keep": 3},
+        # On a busy machine ECS may give up before an instance is free.
+        "retry": {"capacity": 2, **parts.get("retry", {})},
     }
+    parts.pop("retry", None)
     return {**job, **parts, "limits": {**_LONG_LIMITS, **parts.get("limits", {})}}
 
 

@@ -13,6 +13,8 @@ class TeardownInput(Question):
     execution_arn: str
     ended: Ending | None = None
     asked_by: str | None = None
+    starts_again: bool | None = None
+    """The run goes on without this file system: nothing is certified yet."""
 
 
 class FindQuestion(Question):

@@ -1,6 +1,7 @@
 """What the flow Train asks, beside its probes."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from belay.contract.job import Retry
@@ -55,6 +56,7 @@ class TaskRequest(Answer):
 class LimitsInSeconds(Answer):
     """How long Train waits for each of its parts. The limit of the export is Teardown's, which finds it by itself."""
 
+    start: int
     scratch: int
     link: int
     capacity: int
@@ -101,6 +103,16 @@ class Attempts(Answer):
     crash: int
 
 
+class Wait(StrEnum):
+    """What a run waits for that cannot train now."""
+
+    NOTHING = "nothing"
+    INSTANCE = "an instance"
+    SERVICE = "a service"
+
+
 class JudgeAnswer(Ending):
     retry: bool
     attempts: Attempts
+    wait: Wait
+    """Without a file system; only where there is no retry."""

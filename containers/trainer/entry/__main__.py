@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from belay.contract.events import Failed, Mounted, Started
+from belay.contract.task import ONLY_START
 from containers.trainer.entry.environment import Environment, EnvironmentIncomplete
 from containers.trainer.entry.host import host
 from containers.trainer.entry.recorder import Recorder
@@ -25,6 +26,8 @@ _LAST_EVENTS_SECONDS = 3.0
 
 
 def main() -> int:
+    if ONLY_START in sys.argv[1:]:
+        return 0
     try:
         environment = Environment.read(os.environ)
     except EnvironmentIncomplete as fault:

@@ -112,7 +112,14 @@ def test_an_end_before_teardown_is_seen(train: Json) -> None:
         (invariants.tasks_without_retry, lambda s: s["Verify"]["Retry"][-1].update(BackoffRate=1), "Verify"),
         (invariants.lost_states, lambda s: s["Verify"].update(Next="Al in S3?"), "Al in S3?: does not exist"),
         (invariants.lost_states, lambda s: s["Export to S3"].update(Next="Verify"), "Export: wait: is never entered"),
-        (invariants.dead_ends, lambda s: s["Certify"].update(Next="Verify"), "Verify: no end can be reached"),
+        (
+            invariants.dead_ends,
+            lambda s: (
+                s["Certify"].update(Next="Verify"),
+                s["Will it start again?"]["Choices"][0].update(Next="Verify"),
+            ),
+            "Verify: no end can be reached",
+        ),
         (invariants.choices_without_default, lambda s: s["All in S3?"].pop("Default"), "All in S3?"),
         (
             invariants.unexplained_troubles,
@@ -254,6 +261,21 @@ def test_each_check_sees_its_defect(
             counting.uncounted_attempts,
             lambda s: s["How did it end?"]["Arguments"]["Payload"].pop("attempts"),
             "How did it end?: the counts are lost",
+        ),
+        (
+            counting.uncounted_attempts,
+            lambda s: s["Earlier attempt: how far?"]["Assign"].pop("attempt_began"),
+            "How did it end? -> Train: begins with an earlier attempt",
+        ),
+        (
+            habits.created_without_tags,
+            lambda s: s["Link a folder"]["Arguments"].pop("Tags"),
+            "Link a folder: what it creates has no tags",
+        ),
+        (
+            habits.created_again,
+            lambda s: s["May it wait?"]["Choices"][0].update(Next="Wait to start again"),
+            "Create scratch file system: a path leads back here",
         ),
         (
             counting.uncounted_attempts,

@@ -111,8 +111,8 @@ def test_an_accepted_job_comes_back_as_what_the_flow_needs(world: World) -> None
             "ResourceRequirements": [{"Type": "GPU", "Value": "1"}],
             "spot": False,
         },
-        "limits": {"scratch": 1800, "link": 3600, "capacity": 1800, "train": 86400},
-        "retry": {"capacity": 2, "interruption": 10, "crash": 0},
+        "limits": {"start": 86400, "scratch": 1800, "link": 3600, "capacity": 1800, "train": 86400},
+        "retry": {"capacity": 0, "interruption": 10, "crash": 0},
     }
 
 

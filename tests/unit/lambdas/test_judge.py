@@ -25,7 +25,53 @@ def test_a_crash_is_judged_and_counted(world: World) -> None:
         "source": "task",
         "retry": True,
         "attempts": {"capacity": 1, "interruption": 0, "crash": 1},
+        "wait": "nothing",
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "wait"),
+    [
+        ("ECS.AmazonECSException", "RESOURCE:GPU", "an instance"),
+        ("NeverStarted", "FSx.InternalServerErrorException: the service is unavailable", "a service"),
+        ("NeverStarted", "Scratch file system: FAILED: no capacity in this zone", "a service"),
+        ("NeverStarted", "Lambda.ServiceException: ", "a service"),
+        ("NeverStarted", "FSx.ServiceLimitExceededException: 100 file systems", "a service"),
+        # Time does not remove these.
+        ("NeverStarted", "FSx.FSxException: User is not authorized to perform: fsx:CreateFileSystem", "nothing"),
+        ("NeverStarted", "FSx.BadRequestException: wrong subnet", "nothing"),
+        ("NeverStarted", "Link: MISCONFIGURED: the bucket is in another Region", "nothing"),
+        ("NeverStarted", "Link: FAILED: Amazon FSx is unable to validate access to the S3 bucket", "nothing"),
+        (
+            "States.TaskFailed",
+            '{"StopCode": "TaskFailedToStart", "ContainerInstanceArn": "arn:1",'
+            ' "StoppedReason": "ResourceInitializationError: failed to create the log stream: 503"}',
+            "a service",
+        ),
+        (
+            "States.TaskFailed",
+            '{"StopCode": "TaskFailedToStart", "ContainerInstanceArn": "arn:1",'
+            ' "StoppedReason": "CannotPullContainerError: trainer:1 not found"}',
+            "nothing",
+        ),
+        # A training that failed is not a service that is away.
+        ("States.TaskFailed", '{"StopCode": "UserInitiated", "StoppedReason": "by hand"}', "nothing"),
+        ("States.Timeout", "", "nothing"),
+    ],
+)
+def test_a_run_that_could_not_start_waits_for_what_may_come_back(
+    world: World, error: str, cause: str, wait: str
+) -> None:
+    answer = world.ask(judge, {"error": error, "cause": cause, "retry": {"capacity": 0}})
+    assert answer["wait"] == wait
+    assert not answer["retry"]
+
+
+def test_with_a_retry_left_the_run_keeps_its_file_system(world: World) -> None:
+    answer = world.ask(
+        judge, {"error": "ECS.AmazonECSException", "cause": "RESOURCE:GPU", "attempts": {}, "retry": {"capacity": 1}}
+    )
+    assert (answer["retry"], answer["wait"]) == (True, "nothing")
 
 
 @pytest.mark.parametrize("event", [{}, {"error": None}, {"attempts": 3, "retry": []}])

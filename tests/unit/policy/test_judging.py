@@ -15,14 +15,19 @@ from tools.proofs.fakes.world import RUN, STARTED_AT
 Json = dict[str, Any]
 
 
-def task(stop_code: str, stopped: str = "", *, exit_code: int | None = None, reason: str | None = None) -> str:
+def task(
+    stop_code: str, stopped: str = "", *, exit_code: int | None = None, reason: str | None = None, placed: bool = True
+) -> str:
     """The cause that Step Functions gives: the task in PascalCase, as a string."""
     container: Json = {"Name": "trainer", "LastStatus": "STOPPED"}
     if exit_code is not None:
         container["ExitCode"] = exit_code
     if reason is not None:
         container["Reason"] = reason
-    return json.dumps({"StopCode": stop_code, "StoppedReason": stopped, "Containers": [container]})
+    instance = (
+        {"ContainerInstanceArn": "arn:aws:ecs:us-east-1:123456789012:container-instance/belay/1"} if placed else {}
+    )
+    return json.dumps({"StopCode": stop_code, "StoppedReason": stopped, "Containers": [container], **instance})
 
 
 ESSENTIAL = "Essential container in task exited"
@@ -72,6 +77,7 @@ FAILED = "States.TaskFailed"
             "no instance took the task within its limit",
         ),
         (FAILED, task("TaskFailedToStart", "RESOURCE:GPU"), "NoCapacity", "RESOURCE:GPU"),
+        (FAILED, task("TaskFailedToStart", "in words that nobody knows", placed=False), "NoCapacity", "in words"),
         (FAILED, task("TaskFailedToStart", "Capacity is unavailable at this time."), "NoCapacity", "unavailable"),
         (
             "ECS.InvalidParameterException",

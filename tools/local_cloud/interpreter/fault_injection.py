@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,13 @@ from moto.stepfunctions.parser.asl.component.common.error_name.failure_event imp
 )
 
 from tools.local_cloud import engines
-from tools.local_cloud.faults import FaultRegistry, StateFails, StopsAt
+from tools.local_cloud.faults import FaultRegistry, HoldsAt, StateFails, StopsAt
 
 STATE = f"{engines.COMPONENT}.state.state"
 SERVICE = f"{engines.TASK}.state_task_service"
 ECS = f"{engines.TASK}.state_task_service_ecs"
 SFN = f"{engines.TASK}.state_task_service_sfn"
+_LOOK_EVERY_SECONDS = 0.05
 STARTERS = (
     (ECS, "StateTaskServiceEcs._build_sync_resolver"),
     (SFN, "StateTaskServiceSfn._build_sync_resolver"),
@@ -37,6 +39,8 @@ def install(faults: FaultRegistry, stop: Callable[[str], None]) -> None:
         labels = _labels(env) if faults.waiting() else {}
         if labels and faults.take(StopsAt, labels, when=lambda one: one.state == self.name):
             stop(labels["execution"])
+        while labels and faults.find(HoldsAt, labels, when=lambda one: one.state == self.name):
+            time.sleep(_LOOK_EVERY_SECONDS)
         enter(self, env)
 
     def called(self: Any, env: Any) -> None:

@@ -79,8 +79,11 @@ def _with_faults(service: str, handler: Handler, faults: FaultRegistry) -> Handl
         if faults.waiting():
             name = extract_iam_action(service, method, path, headers, body, query) or ""
             namespace, _, action = name.partition(":")
-            asked = (namespace, action)
-            if fault := faults.take(ApiError, {}, when=lambda one: (one.service, one.action) == asked):
+
+            def is_asked(one: ApiError) -> bool:
+                return one.service == namespace and one.action in (action, "*")
+
+            if fault := faults.take(ApiError, {}, when=is_asked):
                 error = {"error_code": fault.error, "message": fault.message, "headers": headers}
                 _status, response_headers, response_body = denied(service, name, "", "local-fault", **error)
                 return fault.status, response_headers, response_body

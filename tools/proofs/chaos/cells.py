@@ -47,6 +47,17 @@ _CRASHED_ONCE = Setup("training crashes once", ("--crash-at", "5"), {"retry": {"
 _NO_INSTANCE = Setup(
     "no instance", job={"limits": {"capacity": "2m"}, "retry": {"capacity": 0}}, faults=(NoCapacity(),)
 )
+_SOON = {"start": "45m"}
+_WAITS = Setup(
+    "FSx is away for a while",
+    job={"limits": _SOON},
+    faults=(StateFails(state="Create scratch file system", error="FSx.InternalServerErrorException", times=6),),
+)
+_WAITS_FOR_AN_INSTANCE = Setup(
+    "no instance for a while",
+    job={"limits": _SOON, "retry": {"capacity": 0}},
+    faults=(StateFails(state="Run training", error="ECS.AmazonECSException", cause="RESOURCE:GPU", times=6),),
+)
 _NO_EXPORT = Setup("every export fails", faults=(ExportFails(),))
 _LINK_FAILS_ONCE = Setup("a link fails once", faults=(LinkFails(lifecycle="FAILED", times=1),))
 _SETUPS = {
@@ -65,6 +76,12 @@ _SETUPS = {
         "Job refused": Setup("a faulty job", job={"datset": {}}),
         "Not accepted": Setup("accept fails", faults=(StateFails(state="Accept job", error="Unexpected"),)),
         "Earlier attempt": _CRASHED_ONCE,
+        "Why did it not start?": _WAITS,
+        "May it wait?": _WAITS,
+        "Give back file system": _WAITS,
+        "Wait to start again": _WAITS,
+        "Instance missing?": _WAITS,
+        "Find an instance": _WAITS_FOR_AN_INSTANCE,
     },
     "Teardown": {
         "Stop training": _IGNORES_SIGTERM,
@@ -78,6 +95,7 @@ _SETUPS = {
         "Tell a person": _NO_EXPORT,
         "File system kept": _NO_EXPORT,
         "Run still alive": Setup("torn down while it trains", torn_down_by_hand="while it trains"),
+        "File system given back": _WAITS_FOR_AN_INSTANCE,
         "Nothing left to do": Setup("torn down once more", torn_down_by_hand="when all is over"),
     },
 }
@@ -140,6 +158,8 @@ def of_training() -> Iterator[Cell]:
             (_SPOT,),
         ),
         "no instance": (_NO_INSTANCE, ()),
+        "no instance for a while": (_WAITS_FOR_AN_INSTANCE, ()),
+        "FSx is away for a while": (_WAITS, ()),
         "its time is spent": (Setup(words=("--steps", "600"), job={"limits": {"train": "20s"}}), ()),
         "its time is spent, SIGTERM ignored": (
             Setup(words=("--steps", "600", "--ignore-sigterm"), job={"limits": {"train": "20s"}}),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from stacks.flows.aws_errors import LAMBDA_AWAY
 from tools.definitions.asl import inner_blocks
 
 
@@ -24,7 +25,8 @@ def states_of(definition: str) -> list[State]:
 def _states(flow: dict[str, Any]) -> Iterator[State]:
     for name, state in flow["States"].items():
         rules = [*state.get("Retry", []), *state.get("Catch", [])]
-        named = {error for rule in rules for error in rule["ErrorEquals"]} - {"States.ALL"}
+        # Of a service that is away there is one cell: throttled once.
+        named = {error for rule in rules for error in rule["ErrorEquals"]} - {"States.ALL", *LAMBDA_AWAY}
         yield State(name, state.get("Resource", ""), tuple(sorted(named)))
         for inner in inner_blocks(state):
             yield from _states(inner)

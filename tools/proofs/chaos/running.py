@@ -61,6 +61,8 @@ def _wait(holds: Callable[[], bool], deadline: float) -> None:
 
 
 def _job(cell: Cell, name: str) -> dict[str, Any]:
+    # A run that cannot start ends, if its cell does not say that it waits.
+    limits = {"limits": {"start": "0s", **cell.setup.job.get("limits", {})}}
     return {
         "name": name,
         "dataset": {"s3": DATASET},
@@ -68,6 +70,7 @@ def _job(cell: Cell, name: str) -> dict[str, Any]:
         "resources": {"gpus": 0, "cpus": 1, "memory": "1GiB"},
         "checkpoint": {"every": "2 steps"},
         **cell.setup.job,
+        **limits,
     }
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from belay.contract import tags
 from belay.contract.certificate import Certificate
 from belay.contract.ledger import Ledger, LedgerEntry
-from belay.contract.verdict import Durability, Training
+from belay.contract.messages.training import Wait
+from belay.contract.verdict import Durability, Ending, Training
 from belay.policy import judging
 from tools.proofs.model import s3, tokens
 from tools.proofs.model.aws_state import AwsState, End, Export, FileSystem
@@ -25,7 +26,7 @@ from tools.proofs.model.values import Frozen, compact, freeze
 _TEXTS = frozenset({"reason", "sentence", "trouble", "why"})
 # Not even tested.
 _NOTES = frozenset({"asked_by", "last_verified_step", "missing", "source", "phase"})
-_SOME_TEXT = "."
+_SOME_TEXT, _FINAL_TEXT = ".", "BadRequest"
 
 
 def canonical(system: System) -> System:
@@ -77,8 +78,9 @@ def _without_end_of_training(aws: AwsState) -> AwsState:
 
 @cache
 def of_teardown(one: Teardown) -> Teardown:
-    """It has read its input at its beginning; later it needs only the ARN."""
-    return one._replace(input=Frozen({"execution_arn": one.input["execution_arn"]}), frame=of_frame(one.frame))
+    """It has read its input at its beginning; later it needs only two fields of it."""
+    needed = Frozen({name: one.input[name] for name in ("execution_arn", "starts_again") if name in one.input})
+    return one._replace(input=needed, frame=of_frame(one.frame))
 
 
 @cache
@@ -122,6 +124,8 @@ def _value(value: Any) -> Any:
 
 
 def _field(name: str, value: Any) -> Any:
+    if name == "reason" and isinstance(value, str) and value:
+        return _SOME_TEXT if _may_pass(value) else _FINAL_TEXT
     if name in _TEXTS:
         return _SOME_TEXT if isinstance(value, str) and value else value
     if name in ("outcome", "training"):
@@ -134,6 +138,12 @@ def _field(name: str, value: Any) -> Any:
         return _FAILURES.setdefault(_judged(value["Error"], value["Cause"]), value)
     # An attempt starts only when the earlier ones are over; `attempts` counts how many may follow.
     return 1 if name == "attempt" else _value(value)
+
+
+@cache
+def _may_pass(reason: str) -> bool:
+    """Whether a run that could not start for this reason waits. Only `judge` reads more of a text than that."""
+    return judging.wait_of(Ending(outcome=Training.NEVER_STARTED, reason=reason)) is Wait.SERVICE
 
 
 def _outcome(word: str) -> Training:
@@ -154,7 +164,8 @@ _STOPPED: dict[Any, TrainingTask] = {}
 
 def _judged(error: str, cause: str) -> tuple[Any, ...]:
     ending = judging.of_task(error, cause)
-    return _outcome(ending.outcome), ending.source, freeze(judging.decide_retry(ending.outcome, {}, {})[1])
+    counts = judging.decide_retry(ending.outcome, {}, {})[1]
+    return _outcome(ending.outcome), ending.source, freeze(counts), judging.wait_of(ending)
 
 
 # ---- AWS

@@ -2,19 +2,27 @@
 
 from collections.abc import Iterator
 
+from belay.contract.task import ONLY_START
 from tools.proofs.model import s3
 from tools.proofs.model.aws_state import AwsState, Training
 from tools.proofs.model.execution import Answer, Fault, Waiting
 from tools.proofs.model.values import Frozen, compact, freeze
 
 _CLUSTER = f"arn:aws:ecs:us-east-1:{s3.ACCOUNT}:task/belay"
+_EXITED = "EssentialContainerExited"
 _LOST = "Host EC2 (instance i-1) terminated."
 
 
+# A task that only shows that there is an instance has no file system, and no attempt.
+_NO_FILE_SYSTEM, _NO_ATTEMPT = "", 0
+
+
 def run(aws: AwsState, asked: Frozen) -> tuple[AwsState, object]:
-    environment = asked["Overrides"]["ContainerOverrides"][0]["Environment"]
-    variables = {one["Name"]: one["Value"] for one in environment}
-    node, attempt = int(variables["BELAY_NODE"]), int(variables["BELAY_ATTEMPT"])
+    override = asked["Overrides"]["ContainerOverrides"][0]
+    variables = {one["Name"]: one["Value"] for one in override["Environment"]}
+    only_starts = override.get("Command") == (ONLY_START,)
+    node = int(variables.get("BELAY_NODE", 0))
+    attempt = _NO_ATTEMPT if only_starts else int(variables["BELAY_ATTEMPT"])
     # The token of an attempt is its own: a call that is repeated finds the task that it started.
     of_token = (one for one in aws.trainings if (one.node, one.attempt) == (node, attempt) and not one.confirmed)
     known = next((one for one in of_token if one.may_write), None)
@@ -23,10 +31,10 @@ def run(aws: AwsState, asked: Frozen) -> tuple[AwsState, object]:
     # ECS forgets a task soon after it has stopped.
     alive = tuple(one for one in aws.trainings if one.may_write)
     arn = f"{_CLUSTER}/{len(alive) + 1}"
-    id = variables["BELAY_SCRATCH_DNS"].partition(".")[0]
+    id = variables.get("BELAY_SCRATCH_DNS", _NO_FILE_SYSTEM).partition(".")[0]
     if any(one.file_system == id for one in alive):
         aws = aws.breaks("two training tasks write on one file system")
-    if any(link.imported != "SUCCEEDED" for mount in aws.file_systems for link in mount.links):
+    if not only_starts and any(link.imported != "SUCCEEDED" for mount in aws.file_systems for link in mount.links):
         aws = aws.breaks("training begins before the names of what lies in S3 are there")
     new = Training(arn, attempt, id, "PROVISIONING", node=node)
     return aws._replace(trainings=(*alive, new)), Waiting(arn)
@@ -48,6 +56,7 @@ def ended(aws: AwsState, arn: str) -> object | None:
         "LastStatus": "STOPPED",
         "StopCode": found.code,
         "StoppedReason": found.reason,
+        "ContainerInstanceArn": "arn:i-1",
         "Containers": [{"Name": "trainer"} | ({} if found.exit is None else {"ExitCode": found.exit})],
     }
     return freeze(task) if found.exit == 0 else Fault("States.TaskFailed", compact(task))
@@ -72,6 +81,12 @@ def next_of(aws: AwsState, arn: str, *, most_saves: int) -> Iterator[Answer]:
     if found is None:
         return
     match found.status:
+        case "PROVISIONING" if found.attempt == _NO_ATTEMPT:
+            yield Answer("there is an instance", 0, _stopped(aws, found, _EXITED, "", 0), None)
+            yield Answer("no instance yet", 1, aws, None)
+            yield Answer(
+                "no instance is found", 1, _stopped(aws, found, "TaskFailedToStart", "RESOURCE:GPU", None), None
+            )
         case "PROVISIONING":
             running = aws.with_training(found._replace(status="RUNNING"))
             yield Answer("training begins", 0, _write_line(running, found, s3.started()), None)
@@ -89,8 +104,7 @@ def next_of(aws: AwsState, arn: str, *, most_saves: int) -> Iterator[Answer]:
 
 
 def _while_training(aws: AwsState, found: Training, most_saves: int) -> Iterator[Answer]:
-    exited = "EssentialContainerExited"
-    done = _stopped(_write_line(aws, found, s3.finished()), found, exited, "", 0)._replace(finished=True)
+    done = _stopped(_write_line(aws, found, s3.finished()), found, _EXITED, "", 0)._replace(finished=True)
     if _can_save(aws, found, most_saves):
         yield Answer("a checkpoint is saved", 0, _save(aws, found), None)
         yield Answer("a checkpoint is saved, its log line is lost", 1, _save(aws, found, logged=False), None)
@@ -98,8 +112,8 @@ def _while_training(aws: AwsState, found: Training, most_saves: int) -> Iterator
     else:
         yield Answer("training completes", 0, done, None)
     crashed = _write_line(aws, found, s3.failed())
-    yield Answer("training crashes", 1, _stopped(crashed, found, exited, "", 1), None)
-    yield Answer("training is killed", 1, _stopped(aws, found, exited, "", 137), None)
+    yield Answer("training crashes", 1, _stopped(crashed, found, _EXITED, "", 1), None)
+    yield Answer("training is killed", 1, _stopped(aws, found, _EXITED, "", 137), None)
     yield Answer("the instance is lost", 1, _stopped(aws, found, "TerminationNotice", _LOST, None), None)
     yield Answer("training hangs", 1, aws, None)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from belay.contract.errors import FileSystemGone
-from stacks.flows.aws_errors import FSX_FILE_SYSTEM_GONE, FSX_LINK_GONE
+from stacks.flows.aws_errors import FSX_FILE_SYSTEM_GONE, FSX_LINK_GONE, LAMBDA_AWAY
 from tools.definitions.error_names import error_names
 from tools.proofs.model import ecs
 from tools.proofs.model.aws_state import AwsState
@@ -25,7 +25,8 @@ def faults_of(call: Call, before: AwsState, after: AwsState, result: Any) -> Ite
         )
     yield Answer("says too much", 1, after, Fault("States.DataLimitExceeded", "too large", lasts=True))
     for name in call.declared:
-        if name in _ONLY_WHEN_TRUE:
+        # All that may be away are retried alike: it is enough to be throttled for long.
+        if name in _ONLY_WHEN_TRUE or (name in LAMBDA_AWAY and name != throttled):
             continue
         yield Answer(f"says {name} for long", 1, before, Fault(name, _cause(name), lasts=True))
     if result is not None:

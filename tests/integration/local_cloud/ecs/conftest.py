@@ -19,7 +19,7 @@ from tools.local_cloud.services.errors import AwsError
 
 CLUSTER, PROVIDER = "belay", "on-demand"
 DISTINCT: dict[str, Any] = {"placementConstraints": [{"type": "distinctInstance"}]}
-TIME_SCALE = 2000.0
+TIME_SCALE = 600.0
 
 
 class Container:

@@ -39,6 +39,14 @@ def test_a_task_gets_the_gpus_of_its_instance_or_waits(fleet: Fleet) -> None:
     assert fleet.instances() == []
 
 
+def test_a_task_that_no_instance_took_for_half_an_hour_is_stopped(fleet: Fleet) -> None:
+    task = fleet.run(needs={"memory": 100_000})
+    eventually(lambda: fleet.status(task) == "STOPPED")
+    stopped = fleet.describe(task)
+    assert stopped["stopCode"] == "TaskFailedToStart"
+    assert "containerInstanceArn" not in stopped
+
+
 def test_a_task_that_waits_can_be_stopped(fleet: Fleet) -> None:
     task = fleet.run(needs={"memory": 100_000})
     fleet.ecs.stop_task({"cluster": CLUSTER, "task": task, "reason": "enough"})

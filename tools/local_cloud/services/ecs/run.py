@@ -28,10 +28,15 @@ SPOT_WARNING_SECONDS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Delays:
-    """How long ECS takes, in AWS seconds: an image is pulled, once for an instance; a container starts."""
+    """How long ECS takes, in AWS seconds: an image is pulled, once for an instance; a container starts.
+
+    "Provisioning tasks will wait for capacity for between 10 and 30 minutes before transitioning to stopped" (AWS blog,
+    "Deep Dive on Amazon ECS Cluster Auto Scaling"); [?] with which stop code and reason.
+    """
 
     pull: float = 50
     start: float = 10
+    provisioning: float = 1800
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +95,12 @@ class RunningTask:
         except UnknownInstanceType as unknown:
             self._fail_start(str(unknown))
             return False
+        until = time.monotonic() + self._runner.clock.real_seconds(self._runner.delays.provisioning)
         while not (instance := self._place(group)):
             if self._stop.wait(POLL_SECONDS):
+                return False
+            if time.monotonic() > until:
+                self._fail_start(f"RESOURCE: no instance for {self._runner.delays.provisioning:g} s")
                 return False
         self.task.host = instance.host
         images = {str(one.definition["image"]) for one in self.task.containers}
