@@ -105,13 +105,14 @@ class Ask(tasks.LambdaInvoke):
         super().__init__(
             scope,
             id,
-            lambda_function=function.function,
+            lambda_function=function.version,
             payload=sfn.TaskInput.from_object(filled(function.question, question)),
             query_language=sfn.QueryLanguage.JSONATA,
             assign=assigned(assign) if assign else None,
             outputs=rendered(answer_of(function) if outputs is None else outputs),
             retry_on_service_exceptions=False,
         )
+        self.allowed_by = [function.every_version()]
         add_retries(self, no_retry=no_retry, away=LAMBDA_AWAY)
 
 

@@ -10,6 +10,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from belay.contract.states import State
+from stacks.flows.calls import Ask
 
 
 class UnknownState(Exception):
@@ -53,10 +54,14 @@ def machine(
         tracing_enabled=True,
         logs=sfn.LogOptions(destination=log_group, level=sfn.LogLevel.ALL, include_execution_data=True),
     )
-    for carrier in carriers:
+    for carrier in [*carriers, *_asks(scope)]:
         for statement in carrier.allowed_by:
             made.add_to_role_policy(statement)
     return made
+
+
+def _asks(scope: Construct) -> list[Ask]:
+    return [child for child in scope.node.find_all() if isinstance(child, Ask)]
 
 
 def _check_names(scope: Construct, known: set[State]) -> None:

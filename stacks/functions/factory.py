@@ -60,6 +60,9 @@ class FunctionFactory:
             layers=[self._layer],
             role=role,
             log_group=log_group,
+            # An execution names the versions that it began with. One that was made by a deployment that failed goes
+            # away with it: Lambda makes no second version of the same code, and the next try would fail.
+            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE),
             tracing=lambda_.Tracing.ACTIVE,
             memory_size=memory_mib,
             timeout=timeout or Duration.minutes(1),

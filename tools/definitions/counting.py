@@ -4,6 +4,7 @@ import re
 
 from tools.definitions.asl import Arrow, Json, Scope, bare, inner_blocks, scopes, states, tasks
 from tools.definitions.expressions import conjuncts, constant, is_increment, variable_kept_below
+from tools.definitions.handlers import function_name
 
 # As in `$polls * 30 < $limits.scratch`.
 _COUNTED = re.compile(r"\$\w+ \* (\d+) <")
@@ -49,7 +50,7 @@ def uncounted_attempts(definition: Json) -> list[str]:
     of a running training asks about that attempt: a task that ECS does not list yet would be `gone`."""
     faults = []
     for name, state in tasks(definition).items():
-        function = str(state.get("Arguments", {}).get("FunctionName", ""))
+        function = function_name(str(state.get("Arguments", {}).get("FunctionName", "")))
         if function.endswith("-judge"):
             asked, kept = state["Arguments"]["Payload"], state.get("Assign", {})
             if (

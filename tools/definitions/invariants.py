@@ -9,6 +9,7 @@ from belay.policy.ecs_words import RUN_TASK_TRANSIENT
 from stacks.flows.aws_errors import START_EXECUTION_TRANSIENT
 from tools.definitions.asl import Arrow, Json, Scope, is_expression, scopes, states, tasks
 from tools.definitions.expressions import conjuncts, constant, is_increment, variable_kept_below
+from tools.definitions.handlers import function_name
 
 DELETES = "arn:aws:states:::aws-sdk:fsx:deleteFileSystem"
 # The two conditions that are a proof; they may contain nothing else.
@@ -40,7 +41,7 @@ def answers_from_elsewhere(definition: Json, *, variable: str, function: str) ->
         for rule in [state, *state.get("Catch", []), *state.get("Choices", [])]:
             if variable not in rule.get("Assign", {}) or rule["Assign"][variable] == "{% null %}":
                 continue
-            invoked = str(state.get("Arguments", {}).get("FunctionName", "")) if rule is state else ""
+            invoked = function_name(str(state.get("Arguments", {}).get("FunctionName", ""))) if rule is state else ""
             whole = rule["Assign"][variable] == "{% $states.result.Payload %}"
             if not (invoked.endswith(f"-{function}") and whole):
                 faults.append(f"{name}: assigns ${variable}")

@@ -29,6 +29,7 @@ _ARNS = {
     "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
     "AWS::KMS::Key": "arn:aws:kms:{region}:{account}:key/{name}",
     "AWS::Lambda::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
+    "AWS::Lambda::Version": "arn:aws:lambda:{region}:{account}:function:{name}:1",
     "AWS::Lambda::LayerVersion": "arn:aws:lambda:{region}:{account}:layer:{name}:1",
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
     "AWS::S3::Bucket": "arn:aws:s3:::{name}",
@@ -40,6 +41,7 @@ _ARNS = {
 _REF_IS_ARN = {
     "AWS::ECS::TaskDefinition",
     "AWS::Lambda::LayerVersion",
+    "AWS::Lambda::Version",
     "AWS::SNS::Topic",
     "AWS::StepFunctions::StateMachine",
 }
@@ -65,6 +67,8 @@ class Resolver:
 
     def name(self, logical_id: str) -> str:
         properties = self._resources[logical_id].get("Properties", {})
+        if self._resources[logical_id]["Type"] == "AWS::Lambda::Version":
+            return str(self.resolve(properties["FunctionName"]))
         for key in _NAME_PROPERTIES:
             if isinstance(properties.get(key), str):
                 return str(properties[key])

@@ -9,7 +9,7 @@ import pytest
 
 from belay.aws import backend, ecs
 from tools.definitions.asl import tasks
-from tools.definitions.handlers import handler_module
+from tools.definitions.handlers import function_name, handler_module
 from tools.definitions.imports import modules_in, reachable
 from tools.definitions.templates import Assembly, Resource
 from tools.repository import REPOSITORY
@@ -129,7 +129,7 @@ def test_what_takes_longer_than_a_minute_is_given_longer(assembly: Assembly, fun
                 [function] = [
                     f
                     for f in functions.values()
-                    if state["Arguments"]["FunctionName"].endswith(f.properties["FunctionName"])
+                    if function_name(state["Arguments"]["FunctionName"]) == f.properties["FunctionName"]
                 ]
                 assert state["TimeoutSeconds"] > function.properties["Timeout"]
 

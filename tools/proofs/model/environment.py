@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tools.definitions.handlers import function_name
 from tools.proofs.model import ecs, faults, fsx, functions
 from tools.proofs.model.aws_state import AwsState
 from tools.proofs.model.execution import Answer, Call, Fault, Waiting
@@ -41,7 +42,7 @@ class AwsEnvironment:
     def answer(self, call: Call, aws: AwsState) -> tuple[AwsState, Any]:
         """The answer of AWS without a fault."""
         if call.resource == "lambda:invoke":
-            name = call.arguments["FunctionName"].rpartition(":")[2].removeprefix("belay-").replace("-", "_")
+            name = function_name(call.arguments["FunctionName"]).removeprefix("belay-").replace("-", "_")
             after, answer = functions.ask(name, call.arguments["Payload"], aws)
             if isinstance(answer, Fault):
                 return after, answer

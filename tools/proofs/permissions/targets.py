@@ -88,7 +88,7 @@ def _objects() -> Iterator[Target]:
 def _named(functions: list[str]) -> Iterator[Target]:
     for deployment, whose in (("belay", OWN), ("team1-x", ANOTHER_DEPLOYMENT), ("web", FOREIGN)):
         for function in functions:
-            yield Target("lambda:function", function, whose, _arn("lambda", f"function:{deployment}-{function}"))
+            yield Target("lambda:function", function, whose, _arn("lambda", f"function:{deployment}-{function}:1"))
         for name in ("train", "teardown"):
             machine = f"{deployment}-{name}"
             for type, rest in (("stateMachine", machine), ("execution", f"{machine}:one")):
