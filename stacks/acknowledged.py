@@ -10,6 +10,7 @@ from stacks.training import TrainingStack
 # Who holds a statement on `*`, and why no narrower resource would do.
 _ON_EVERYTHING = {
     "Teardown/Machine/Role": "X-Ray and log delivery know no resources.",
+    "DeployCheck/deploy_check-role": "X-Ray knows no resources.",
     "Train/Machine/Role": "X-Ray, log delivery and the look at the network know no resources.",
 }
 _FUNCTION_ON_EVERYTHING = (

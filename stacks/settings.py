@@ -63,6 +63,9 @@ class Settings(BaseModel):
         description="Start a task with a token, so that a call whose reply was lost is repeated. "
         "false, if `cdk deploy` says that Step Functions does not support ClientToken.",
     )
+    deploy_over_runs: bool = Field(
+        default=False, description="Deploy although runs are alive that cannot go on with this version."
+    )
     notice_email: str | None = Field(default=None, description="Where alarms and notices go.")
 
     @property

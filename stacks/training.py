@@ -7,12 +7,14 @@ from constructs import Construct
 
 from belay import __version__
 from belay.contract.deployment import Deployment
+from belay.contract.messages import MESSAGES_VERSION
 from stacks.backends import TrainingBackend
 from stacks.backends.base import Backend
 from stacks.console.alarms import Alarms
 from stacks.console.dashboard import dashboard, dashboard_url
 from stacks.console.measures import Measures
 from stacks.console.queries import queries
+from stacks.deploy_check import DeployCheck
 from stacks.described import describe
 from stacks.encryption import EncryptedWith
 from stacks.flows.links import may_reach
@@ -57,6 +59,8 @@ class TrainingStack(Stack):
             notices=notices.topic,
             settings=settings,
         )
+        check = DeployCheck(self, "DeployCheck", settings=settings)
+        check.comes_before(self.functions)
         self.train_name, self.teardown_name = train_name(settings), teardown_name(settings)
         self.teardown = TeardownMachine(
             self,
@@ -82,6 +86,7 @@ class TrainingStack(Stack):
             teardown=self.teardown.machine,
             log_retention=settings.log_retention,
         )
+        check.comes_before(self.teardown, train)
         Pump(self, "Pump", function=self.functions.safety.pump)
         Interruption(self, "Interruption", function=self.functions.safety.interrupt)
         Sweep(self, "Sweep", function=self.functions.safety.sweep)
@@ -116,6 +121,7 @@ class TrainingStack(Stack):
             self,
             Deployment(
                 belay_version=__version__,
+                messages_version=MESSAGES_VERSION,
                 name=settings.deployment,
                 bucket=bucket.bucket_name,
                 train_machine_arn=train.machine.state_machine_arn,

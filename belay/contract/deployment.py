@@ -32,6 +32,8 @@ class Deployment(BaseModel):
     version: Literal[1] = VERSION
     belay_version: str
     """Of the Belay that was deployed."""
+    messages_version: int = 0
+    """Of what its runs say to each other. Absent in documents of earlier versions."""
     name: str
     bucket: str
     train_machine_arn: str

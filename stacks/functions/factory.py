@@ -9,7 +9,6 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from stacks.functions.layer import dependencies
 from stacks.settings import Settings
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -26,11 +25,11 @@ _CODE = [
 
 
 class FunctionFactory:
-    """All functions share one archive and one layer."""
+    """All functions share one archive, and those of one factory a layer."""
 
-    def __init__(self, scope: Construct, *, settings: Settings) -> None:
+    def __init__(self, scope: Construct, *, settings: Settings, layer: lambda_.ILayerVersion | None) -> None:
         self._scope, self._settings = scope, settings
-        self._layer = dependencies(scope, "Dependencies")
+        self._layers = [layer] if layer else []
         self._code = lambda_.Code.from_asset(str(_REPOSITORY), exclude=_CODE, ignore_mode=IgnoreMode.DOCKER)
 
     def function(
@@ -57,7 +56,7 @@ class FunctionFactory:
             architecture=lambda_.Architecture.ARM_64,
             code=self._code,
             handler=f"lambdas.{module}.handler",
-            layers=[self._layer],
+            layers=self._layers,
             role=role,
             log_group=log_group,
             # An execution names the versions that it began with. One that was made by a deployment that failed goes

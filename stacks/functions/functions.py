@@ -8,6 +8,7 @@ from constructs import Construct
 
 from stacks.backends.base import Backend
 from stacks.functions.factory import FunctionFactory
+from stacks.functions.layer import dependencies
 from stacks.functions.resources import Resources
 from stacks.functions.safety import SafetyFunctions
 from stacks.functions.teardown import TeardownFunctions
@@ -32,7 +33,7 @@ class Functions(Construct):
         settings: Settings,
     ) -> None:
         super().__init__(scope, id)
-        make = FunctionFactory(self, settings=settings)
+        make = FunctionFactory(self, settings=settings, layer=dependencies(self, "Dependencies"))
         resources = Resources(
             self, bucket=bucket, key=key, backend=backend, ownership=ownership, notices=notices, settings=settings
         )

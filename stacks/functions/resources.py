@@ -112,19 +112,20 @@ class Resources:
     # The machines ask the functions, so the functions can only know the machines by the names that they will have.
 
     def machine(self, name: str) -> str:
-        return self._states_arn("stateMachine", name)
+        return states_arn(self._stack, "stateMachine", name)
 
     def describe_executions_of(self, machine: str) -> iam.PolicyStatement:
-        return allow("states:DescribeExecution", self._states_arn("execution", f"{machine}:*"))
-
-    def _states_arn(self, resource: str, name: str) -> str:
-        return self._stack.format_arn(
-            service="states", resource=resource, resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
-        )
+        return allow("states:DescribeExecution", states_arn(self._stack, "execution", f"{machine}:*"))
 
 
 def allow(action: str, *resources: str) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=[action], resources=list(resources))
+
+
+def states_arn(stack: Stack, resource: str, name: str) -> str:
+    return stack.format_arn(
+        service="states", resource=resource, resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
+    )
 
 
 def train_name(settings: Settings) -> str:

@@ -105,6 +105,9 @@ class Resolver:
     def _ref(self, of: str) -> Any:
         if of in _PSEUDO:
             return _PSEUDO[of]
+        if of == "AWS::StackId":
+            stack = self.path(next(iter(self._resources))).split("/")[0]
+            return f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/0123456789abcdef"
         if of in self._parameters:
             return self._parameters[of].get("Default", of)
         if of not in self._resources:

@@ -16,6 +16,7 @@ _REPOSITORY = Path(__file__).parents[3]
 _CODE = ("belay", "lambdas")
 # The services of boto3 that Belay has clients of, with the prefix of their operations in IAM.
 _SERVICES = {
+    "cloudformation": "cloudformation",
     "ec2": "ec2",
     "ecs": "ecs",
     "fsx": "fsx",

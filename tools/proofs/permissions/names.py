@@ -21,6 +21,7 @@ _FIXED_VALUES = (
     (r"(:task/[^/]+/)[0-9a-f-]{32,36}", rf"\g<1>{_DIGEST}"),
     (r"container-instance/([^/]+)/\*", rf"container-instance/\1/{_DIGEST}"),
     (r"(:execution:[^:]+:).+", r"\g<1>one"),
+    (r"(:stack/[^/]+/)[0-9a-f-]{36}$", rf"\g<1>{_DIGEST}"),
     (r"(:function:[^:]+:)\d+$", r"\g<1>1"),
     (r"\bjobs/[^/]+/", f"jobs/{JOB}/"),
     (r"checkpoint-\d+", "checkpoint-10"),
