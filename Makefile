@@ -65,9 +65,12 @@ deepspeed: build/deepspeed/.ready ## ZeRO 2 and 3 by the real DeepSpeed: killed 
 
 # ---- proofs that are too long for every run; the tests take a part of each
 
-.PHONY: conformance explore mutate fidelity
+.PHONY: conformance upgrade-check explore mutate fidelity
 conformance: .venv/.check ## each AWS operation that Belay uses: its rules, their sources, and the tests that show them
 	@$(IN_VENV) tools.proofs.conformance
+
+upgrade-check: .venv/.check node_modules/.ready ## runs of the last two versions go on when this one is deployed beneath them (half a minute)
+	@$(IN_VENV) tools.proofs.upgrade
 
 explore: .venv/.check ## every fault at every state of both flows, acted out (minutes; OPTIONS=--help)
 	@$(IN_VENV) tools.proofs.model $(OPTIONS)

@@ -43,13 +43,17 @@ class AwsEnvironment:
         """The answer of AWS without a fault."""
         if call.resource == "lambda:invoke":
             name = function_name(call.arguments["FunctionName"]).removeprefix("belay-").replace("-", "_")
-            after, answer = functions.ask(name, call.arguments["Payload"], aws)
+            after, answer = functions.ask(name, call.arguments["Payload"], aws, self.code_of(call.execution))
             if isinstance(answer, Fault):
                 return after, answer
             return after, Frozen({"StatusCode": 200, "ExecutedVersion": "$LATEST", "Payload": answer})
         if call.resource == "aws-sdk:fsx:createDataRepositoryTask":
             return fsx.export(aws, call.arguments, call.execution)
         return _CALLS[call.resource](aws, call.arguments)
+
+    def code_of(self, execution: str) -> functions.Code:
+        """The Lambdas that this execution asks."""
+        return functions.HERE
 
     # ---- what is waited for
 

@@ -3,8 +3,9 @@
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from functools import cache
 from inspect import unwrap
 from types import ModuleType
@@ -50,12 +51,25 @@ _VISIBLE = {
 _CONTENT_UNUSED = ("scratch_phase", "link_phase", "find", "sweep")
 
 
-def ask(name: str, question: Frozen, aws: AwsState) -> tuple[AwsState, Any]:
+@dataclass(frozen=True, eq=False)
+class Code:
+    """The Lambdas' handlers, and the modules of theirs whose clients and time are the model's while one runs."""
+
+    clock: Any
+    ecs: Any
+    telemetry: Any
+    handler_module: Callable[[str], ModuleType]
+
+
+HERE = Code(clock, ecs, telemetry, handler_module)
+
+
+def ask(name: str, question: Frozen, aws: AwsState, code: Code = HERE) -> tuple[AwsState, Any]:
     """The answer of a Lambda or its error, and the state of AWS after it."""
     seen = AwsState(**{field: getattr(aws, field) for field in _VISIBLE[name]})
     if name in _CONTENT_UNUSED:
         seen = seen._replace(file_systems=tuple(one._replace(saved=0, events=()) for one in seen.file_systems))
-    after, answer = _answer(name, question, seen)
+    after, answer = _answer(name, question, seen, code)
     if after == seen:
         return aws, answer
     fields = (*_VISIBLE[name], "starting", "broken")
@@ -63,10 +77,15 @@ def ask(name: str, question: Frozen, aws: AwsState) -> tuple[AwsState, Any]:
     return aws._replace(**changed), answer
 
 
+def forget_answers() -> None:
+    """Where the code behind them is another now."""
+    _answer.cache_clear()
+
+
 @cache
-def _answer(name: str, question: Frozen, aws: AwsState) -> tuple[AwsState, Any]:
-    module, client = handler_module(name), Client(aws)
-    with _in_model(module, client):
+def _answer(name: str, question: Frozen, aws: AwsState, code: Code) -> tuple[AwsState, Any]:
+    module, client = code.handler_module(name), Client(aws)
+    with _in_model(module, client, code):
         try:
             answer = freeze(json.loads(json.dumps(unwrap(module.handler)(thaw(question), Context()))))
         except Exception as error:
@@ -77,25 +96,25 @@ def _answer(name: str, question: Frozen, aws: AwsState) -> tuple[AwsState, Any]:
 
 
 @contextmanager
-def _in_model(module: ModuleType, client: Client) -> Iterator[None]:
+def _in_model(module: ModuleType, client: Client, code: Code) -> Iterator[None]:
     """While the handler runs, its clients, settings and clock are the model's."""
     # The back end's adapter has a client of its own.
-    asking = {one: getattr(one, "client", None) for one in (module, ecs)}
-    now = clock.now
+    asking = {one: getattr(one, "client", None) for one in (module, code.ecs)}
+    now = code.clock.now
     settings = {name: os.environ.get(name) for name in _SETTINGS}
     os.environ.update(_SETTINGS)
     for one in asking:
-        one.client = client.client  # type: ignore[attr-defined]
-    clock.now = lambda: s3.NOW
+        one.client = client.client  # type: ignore[union-attr]
+    code.clock.now = lambda: s3.NOW
     try:
         # Powertools prints its metrics.
         with redirect_stdout(io.StringIO()):
             yield
     finally:
         for one, before in asking.items():
-            one.client = before  # type: ignore[attr-defined]
-        clock.now = now
-        telemetry.metrics.clear_metrics()
+            one.client = before  # type: ignore[union-attr]
+        code.clock.now = now
+        code.telemetry.metrics.clear_metrics()
         for name, value in settings.items():
             if value is None:
                 del os.environ[name]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tools.proofs.model import fsx, functions, s3
 from tools.proofs.model.aws_state import AwsState, End
 from tools.proofs.model.clients import JOB_FILE
-from tools.proofs.model.definition import Machine, load
+from tools.proofs.model.definition import Block, Machine, load
 from tools.proofs.model.environment import CHILD, AwsEnvironment
 from tools.proofs.model.execution import Answer, Context, Done, Fault, Frame, Move, awaited
 from tools.proofs.model.interpreter import enter, steps
@@ -57,6 +57,10 @@ class Step(NamedTuple):
 class Model:
     """The flows and the rescue rule as deployed, as a transition system."""
 
+    slots = SLOTS
+    first_slots: tuple[str, ...] = SLOTS[:1]
+    """Those of Train's own teardown."""
+
     def __init__(
         self,
         definitions: Mapping[str, Any],
@@ -98,7 +102,7 @@ class Model:
         """The moves of one teardown, which do not depend on the others."""
         values = {"Execution": {"Id": teardown_arn(one.slot), "Name": one.slot, "Input": one.input}}
         context = Context(freeze(values), one.slot, self.environment)
-        for move in steps(self.teardown.block, one.frame, context, aws):
+        for move in steps(self.block_of(one.slot), one.frame, context, aws):
             yield move._replace(label="\n".join(f"  {one.slot}: {line}" for line in move.label.split("\n")))
 
     def _after_train(self, system: System, move: Move) -> System:
@@ -142,18 +146,24 @@ class Model:
         return self.start(system, order, is_child=why == CHILD)
 
     def _child_of(self, system: System) -> str | None:
-        return next((one.slot for one in system.teardowns if one.is_child), SLOTS[0])
+        children = [one.slot for one in system.teardowns if one.is_child]
+        return next(iter(children or [one.slot for one in system.teardowns if one.slot in self.first_slots]), None)
 
     def start(self, system: System, order: Frozen, *, is_child: bool = False) -> System:
         """Another teardown, unless the model has its most already."""
         taken = {one.slot for one in system.teardowns} | set(system.aws.teardowns)
-        slot = next((one for one in SLOTS if one not in taken), None)
+        slot = next((one for one in self.slots if one not in taken), None)
         if slot is None:
             return system
-        new = Teardown(slot, is_child, order, enter(self.teardown.block, self.teardown.block.start, order, EMPTY))
+        block = self.block_of(slot)
+        new = Teardown(slot, is_child, order, enter(block, block.start, order, EMPTY))
         running = (*system.teardowns, new)
         aws = system.aws._replace(teardowns=tuple(one.slot for one in running))
         return system._replace(teardowns=running, aws=aws)
+
+    def block_of(self, slot: str) -> Block:
+        """The definition that this teardown runs."""
+        return self.teardown.block
 
     # ---- stops and starts from outside
 
