@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Question(BaseModel):
-    """Unknown fields are ignored: a run that was under way at an update goes on asking as its own definition does.
+    """Unknown fields are ignored: a Train from before a deployment, or a person, may start a Teardown with more.
 
     That the flow of this version sends no unknown field, and all that are required, is checked at synth.
     """

@@ -54,6 +54,9 @@ NEVER_CALLED_HERE = {
         "ecs:StartTelemetrySession",
         "ecs:Submit*",
     },
+    "the check of a deployment, where another one is there: judged by the end-to-end test of a new version": {
+        "cloudformation:DescribeStacks",
+    },
     "a Train that is stopped within its teardown: judged as soon as an end-to-end test makes such a call": {
         "states:StopExecution",
     },

@@ -97,9 +97,12 @@ def _named(functions: list[str]) -> Iterator[Target]:
     # Of the account: the vCPUs of G instances, which runs use, and addresses.
     for code, whose in (("L-DB2E81BA", OWN), ("L-0263D0A3", FOREIGN)):
         yield Target("servicequotas:quota", "quota", whose, _arn("servicequotas", f"ec2/{code}"))
+    for deployment, whose in (("belay/belay", OWN), ("belay/team1-x", ANOTHER_DEPLOYMENT), ("web", FOREIGN)):
+        yield Target("ssm:parameter", "document", whose, _arn("ssm", f"parameter/{deployment}"))
     for stack, whose in (("BelayTraining", OWN), ("Team1XTraining", ANOTHER_DEPLOYMENT), ("Web", FOREIGN)):
         for role in ("Compute-Trainer-TaskRole", "Compute-Trainer-ExecutionRole", "Teardown-Machine-Role", "Admin"):
             yield Target("iam:role", role, whose, f"arn:aws:iam::{ACCOUNT}:role/{stack}-{role}")
+        yield Target("cloudformation:stack", "stack", whose, _arn("cloudformation", f"stack/{stack}/0123456789abcdef"))
         yield Target("sns:topic", "topic", whose, _arn("sns", f"{stack}-Notices-Topic"))
         for log in ("Compute-TrainerLog", "Functions-verify-log", "Network-Refused"):
             group = _arn("logs", f"log-group:{stack}-{log}")
