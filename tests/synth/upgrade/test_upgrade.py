@@ -18,12 +18,12 @@ from tools.definitions.asl import inner_blocks, states
 from tools.definitions.templates import Assembly
 from tools.proofs.model import functions
 from tools.proofs.upgrade import documents, recording
-from tools.proofs.upgrade.check import Deployed, check, may_differ
+from tools.proofs.upgrade.check import ThisVersion, check, may_differ
 from tools.proofs.upgrade.recording import Recording, last_versions
 
 THE_SAME_END, PROMISES = "runs come to the same end", "promises hold with another fault"
 ALLOWED, DOCUMENTS = "calls are allowed", "documents say the same"
-Plant = Callable[[pytest.MonkeyPatch, Recording, Deployed], tuple[Recording, Deployed]]
+Plant = Callable[[pytest.MonkeyPatch, Recording, ThisVersion], tuple[Recording, ThisVersion]]
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +32,15 @@ def newest() -> Recording:
 
 
 @pytest.fixture(scope="module")
-def deployed(assembly: Assembly) -> Deployed:
-    return Deployed.of(assembly)
+def deployed(assembly: Assembly) -> ThisVersion:
+    return ThisVersion.of(assembly)
 
 
-def wrong_of(recorded: Recording, deployed: Deployed, *, faults: int = 0) -> dict[str, list[str]]:
+def wrong_of(recorded: Recording, deployed: ThisVersion, *, faults: int = 0) -> dict[str, list[str]]:
     return {part.name: part.wrong for part in check(recorded, deployed, faults=faults) if part.wrong}
 
 
-def test_the_runs_of_the_last_versions_go_on(deployed: Deployed) -> None:
+def test_the_runs_of_the_last_versions_go_on(deployed: ThisVersion) -> None:
     for one in last_versions():
         assert may_differ(one) or wrong_of(one, deployed, faults=1) == {}, one.version
 
@@ -73,7 +73,9 @@ def _blocks_of_maps(definition: Any) -> Iterator[Any]:
 # ---- what would break runs
 
 
-def renamed_input(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed) -> tuple[Recording, Deployed]:
+def renamed_input(
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     """Of Teardown, which an earlier Train starts."""
     text = json.dumps(deployed.flows.definitions["Teardown"]).replace(
         "$states.input.execution_arn", "$states.input.arn"
@@ -83,8 +85,8 @@ def renamed_input(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Depl
 
 
 def teardown_without_a_proof(
-    patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed
-) -> tuple[Recording, Deployed]:
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     """It shows only where an export is not whole."""
     definitions = copy.deepcopy(deployed.flows.definitions)
     definitions["Teardown"]["States"]["All in S3?"] = {"Type": "Pass", "Next": "Delete file system"}
@@ -92,8 +94,8 @@ def teardown_without_a_proof(
 
 
 def answer_without_a_field(
-    patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed
-) -> tuple[Recording, Deployed]:
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     """Of certify, which an earlier Train reads as the output of Teardown."""
     answered = certify.handler
 
@@ -104,19 +106,23 @@ def answer_without_a_field(
     return recorded, deployed
 
 
-def another_tag(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed) -> tuple[Recording, Deployed]:
+def another_tag(patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion) -> tuple[Recording, ThisVersion]:
     patch.setattr(tags, "EXECUTION", "belay:started-as")
     return recorded, deployed
 
 
-def no_such_event(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed) -> tuple[Recording, Deployed]:
+def no_such_event(
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     """The trainer of a living run goes on writing it."""
     known = Annotated[events.Started | events.Finished | events.Failed, Field(discriminator="kind")]
     patch.setitem(documents.READERS, "event", TypeAdapter(known).validate_python)
     return recorded, deployed
 
 
-def plan_with_more(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed) -> tuple[Recording, Deployed]:
+def plan_with_more(
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     class Plan(RunPlan):
         nodes: int
 
@@ -125,16 +131,16 @@ def plan_with_more(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Dep
 
 
 def certificate_with_less(
-    patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed
-) -> tuple[Recording, Deployed]:
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     """As if a later version no longer read what this one says."""
     more = {**recorded.documents["certificate"][0], "region": "us-east-1"}
     return replace(recorded, documents={**recorded.documents, "certificate": [more]}), deployed
 
 
 def role_without_versions(
-    patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed
-) -> tuple[Recording, Deployed]:
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     """It may ask what it names, and no other version."""
     assembly = copy.copy(deployed.assembly)
     text = json.dumps([vars(one) for one in assembly.resources])
@@ -143,7 +149,9 @@ def role_without_versions(
     return recorded, deployed._replace(assembly=assembly)
 
 
-def function_is_gone(patch: pytest.MonkeyPatch, recorded: Recording, deployed: Deployed) -> tuple[Recording, Deployed]:
+def function_is_gone(
+    patch: pytest.MonkeyPatch, recorded: Recording, deployed: ThisVersion
+) -> tuple[Recording, ThisVersion]:
     assembly = copy.copy(deployed.assembly)
     assembly.resources = [one for one in assembly.resources if one.properties.get("FunctionName") != "belay-judge"]
     return recorded, deployed._replace(assembly=assembly)
@@ -164,7 +172,7 @@ def function_is_gone(patch: pytest.MonkeyPatch, recorded: Recording, deployed: D
     ],
 )
 def test_a_change_that_would_break_runs_is_noticed(
-    plant: Plant, part: str, said: str, newest: Recording, deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, part: str, said: str, newest: Recording, deployed: ThisVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     functions.forget_answers()
     try:
@@ -174,7 +182,7 @@ def test_a_change_that_would_break_runs_is_noticed(
         functions.forget_answers()
 
 
-def test_an_earlier_run_asks_the_lambdas_of_its_own_version(newest: Recording, deployed: Deployed) -> None:
+def test_an_earlier_run_asks_the_lambdas_of_its_own_version(newest: Recording, deployed: ThisVersion) -> None:
     """Theirs are broken here, and this version's are not."""
     path = "lambdas/training/scratch_phase.py"
     text = newest.code[path].replace("def handler(", "def handler(event, context): raise RuntimeError\n\n\ndef unused(")

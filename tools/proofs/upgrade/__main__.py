@@ -13,7 +13,7 @@ from tools.console import without_options
 from tools.definitions.synth import synth
 from tools.definitions.templates import Assembly
 from tools.figures import Figure, publish
-from tools.proofs.upgrade.check import Deployed, Part, check, may_differ
+from tools.proofs.upgrade.check import Part, ThisVersion, check, may_differ
 from tools.proofs.upgrade.recording import Recording, last_versions
 
 _MOST_SHOWN = 10
@@ -23,7 +23,7 @@ def main() -> int:
     without_options(__doc__)
     console, began = Console(highlight=False), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        deployed = Deployed.of(Assembly(synth(Path(folder))))
+        deployed = ThisVersion.of(Assembly(synth(Path(folder))))
         parts = {one.version: _checked(console, one, deployed) for one in last_versions()}
     figures = [
         Figure(f"{version}: {part.name}", part.count, part.unit, "all", not part.wrong)
@@ -37,7 +37,7 @@ def main() -> int:
     return bool(wrong)
 
 
-def _checked(console: Console, recording: Recording, deployed: Deployed) -> list[Part]:
+def _checked(console: Console, recording: Recording, deployed: ThisVersion) -> list[Part]:
     table = Table("what goes on", "count", "", "holds", title=f"runs of {recording.version}", title_justify="left")
     if may_differ(recording):
         console.print(

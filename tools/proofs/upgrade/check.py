@@ -20,8 +20,6 @@ from tools.proofs.upgrade.recording import Recording
 
 # Pump, sweep and interruption are always this version's.
 _REPLACED = ("sweep-role", "pump-role", "interrupt-role", "deploy_check-role")
-
-
 # Of a function: not the one that this deployment makes.
 _VERSION = re.compile(r"(:function:[^:]+):\d+$")
 
@@ -36,14 +34,12 @@ class Part:
     wrong: list[str]
 
 
-class Deployed(NamedTuple):
-    """This version."""
-
+class ThisVersion(NamedTuple):
     assembly: Assembly
     flows: Flows
 
     @classmethod
-    def of(cls, assembly: Assembly) -> "Deployed":
+    def of(cls, assembly: Assembly) -> "ThisVersion":
         return cls(assembly, flows_of(assembly))
 
 
@@ -52,7 +48,7 @@ def may_differ(recording: Recording) -> bool:
     return recording.messages_version != MESSAGES_VERSION
 
 
-def check(recording: Recording, deployed: Deployed, *, faults: int = 1) -> Iterator[Part]:
+def check(recording: Recording, deployed: ThisVersion, *, faults: int = 1) -> Iterator[Part]:
     code = earlier_lambdas(recording.code)
     upgraded = Upgraded(recording, code, deployed.flows)
     yield _runs(recording, upgraded)
