@@ -50,8 +50,8 @@ class _AfterTheDeployment(AwsEnvironment):
     def __init__(self, recording: Recording, code: Code) -> None:
         super().__init__(exact=True, most_saves=SAVES)
         self._code = code
-        # The trainer's image is named by the definition that started it.
-        self._lines = {line: recording.lines[name] for name, line in trainer_lines().items()}
+        # The trainer's image is named by the definition that started it. A line that the model did not have then stays.
+        self._lines = {line: recording.lines.get(name, line) for name, line in trainer_lines().items()}
 
     def code_of(self, execution: str) -> Code:
         return functions.HERE if execution in Upgraded.slots else self._code
