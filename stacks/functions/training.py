@@ -44,7 +44,12 @@ class TrainingFunctions:
         scratch_phase = make.function("training.scratch_phase", allowed=[resources.see_file_systems])
         link_phase = make.function(
             "training.link_phase",
-            allowed=[allow("fsx:DescribeDataRepositoryAssociations", "*"), resources.see_file_system_tasks],
+            environment=resources.in_bucket,
+            allowed=[
+                allow("fsx:DescribeDataRepositoryAssociations", "*"),
+                resources.see_file_system_tasks,
+                resources.list_runs,
+            ],
         )
         training_phase = make.function(
             "training.training_phase", environment=resources.tasks.environment, allowed=resources.tasks.allowed

@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 from botocore.exceptions import ClientError
 
+from belay.aws import clients
+from belay.contract.errors import ServiceAway
 from lambdas.teardown import export_phase
 from lambdas.training import link_phase, scratch_phase, training_phase
 from tools.proofs.fakes.fake import Refused
@@ -55,6 +57,17 @@ def test_a_misconfigured_link_says_what_s3_refused(world: World) -> None:
     world.fsx.add_link(FILE_SYSTEM, "MISCONFIGURED", NOW, FailureDetails={"Message": "access denied to the bucket"})
     answer = world.ask(link_phase, LINK)
     assert answer == {"phase": "failed", "reason": "a link to S3 is MISCONFIGURED: access denied to the bucket"}
+
+
+def test_a_link_that_failed_is_not_given_up_while_s3_is_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(**_: str) -> None:
+        raise ClientError({"Error": {"Code": "503"}, "ResponseMetadata": {"HTTPStatusCode": 503}}, "HeadBucket")
+
+    world.scratch()
+    world.fsx.add_link(FILE_SYSTEM, "FAILED", NOW)
+    monkeypatch.setattr(clients.client("s3"), "head_bucket", away)
+    with pytest.raises(ServiceAway, match="503"):
+        world.ask(link_phase, LINK)
 
 
 def test_a_link_whose_import_is_not_listed_yet_is_waited_for(world: World) -> None:

@@ -173,6 +173,9 @@ class S3(_Service):
         body = self._body(Key)
         return {"Body": BytesIO(body), "ETag": checksum(body)}
 
+    def head_bucket(self, **_: Any) -> Json:
+        return {}
+
     def head_object(self, Key: str, **_: Any) -> Json:
         body = self._body(Key, absent="404")
         return {"ContentLength": len(body), "ChecksumType": "FULL_OBJECT", "ChecksumCRC64NVME": checksum(body)}
