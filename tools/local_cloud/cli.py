@@ -39,12 +39,18 @@ def _read(arguments: Sequence[str] | None) -> Settings:
         help="how many AWS seconds pass in a real one: waits, retries, schedules, FSx and ECS start-up (default 60)",
     )
     up.add_argument("--shortest-stop", type=float, default=10.0, help="real seconds a stopping task has at least")
+    up.add_argument(
+        "--new-account",
+        action="store_true",
+        help="begin as AWS gives an account out: default quotas, a concurrency of 10, no service-linked roles",
+    )
     read = parser.parse_args(arguments)
     return Settings(
         state_dir=read.state.resolve(),
         port=read.port,
         time_scale=read.time_scale,
         shortest_stop_seconds=read.shortest_stop,
+        new_account=read.new_account,
     )
 
 

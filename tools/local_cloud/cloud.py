@@ -40,6 +40,7 @@ class LocalCloud:
         port: int | None = None,
         time_scale: float = 60.0,
         shortest_stop_seconds: float = 10.0,
+        new_account: bool = False,
     ) -> None:
         """`port`: without one, a port that nothing listens on now."""
         self.settings = Settings(
@@ -47,6 +48,7 @@ class LocalCloud:
             port=port or _free_port(),
             time_scale=time_scale,
             shortest_stop_seconds=shortest_stop_seconds,
+            new_account=new_account,
         )
         self._clients = Clients(endpoint=self.settings.endpoint)
         self._server: subprocess.Popen[bytes] | None = None
@@ -72,6 +74,7 @@ class LocalCloud:
         options = {"--state": s.state_dir, "--port": s.port, "--time-scale": s.time_scale}
         options["--shortest-stop"] = s.shortest_stop_seconds
         words = [str(word) for pair in options.items() for word in pair]
+        words += ["--new-account"] if s.new_account else []
         with self.log.open("wb") as log:
             self._server = subprocess.Popen(
                 [sys.executable, "-m", "tools.local_cloud", "up", *words],

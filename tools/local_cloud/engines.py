@@ -54,6 +54,10 @@ TABLE = (
     Private(f"{MINISTACK}.core.iam_evaluator", "_gather_role_policies", "whether a task role allows anything"),
     Private(f"{SERVICES}.tagging", "_RESOURCE_TAG_COLLECTORS", "aws:ResourceTag of file systems and ECS resources"),
     Private(f"{SERVICES}.tagging", "resource_tags", "the tags under which a call was allowed"),
+    Private(f"{SERVICES}.iam", "_roles", "service-linked roles by name"),
+    Private(f"{SERVICES}.iam", "_create_service_linked_role", "service-linked roles have AWS's names"),
+    Private(f"{SERVICES}.iam", "_IAM_HANDLERS", "service-linked roles have AWS's names"),
+    Private(f"{SERVICES}.iam", "_error", "an error in IAM's protocol"),
     Private(f"{SERVICES}.sts", "_sessions", "which role made a call"),
     Private(f"{SERVICES}.sts", "register_session", "credentials of a task role or of a state machine's role"),
     # ministack: single services
@@ -74,6 +78,7 @@ TABLE = (
     Private(f"{SERVICES}.ecs", "_resolve_td_key", "task definitions by family or ARN"),
     Private(f"{SERVICES}.ecr", "_describe_images", "the CDK CLI learns that an image is missing"),
     Private(f"{SERVICES}.lambda_svc", "_execute_function_warm", "the exception's class as a Lambda's errorType"),
+    Private(f"{SERVICES}.lambda_svc", "_execute_function_with_config_scope", "throttled events are kept"),
     Private(f"{SERVICES}.lambda_svc", "_resolve_layer_zip", "layers are for another processor"),
     Private(f"{SERVICES}.s3", "_crc64nvme", "checksums at native speed"),
     Private(f"{SERVICES}.s3", "_resolve_object_checksums", "the checksum that S3 adds to every upload"),

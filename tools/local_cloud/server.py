@@ -76,6 +76,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
         roles,
         s3,
         schedules,
+        service_linked_roles,
     )
     from tools.local_cloud.platform import ecs as platform_ecs
     from tools.local_cloud.platform.ecr_authorization import ecr_checks
@@ -85,12 +86,15 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
 
     clock, faults, recorder = CompressedClock(time_scale=settings.time_scale), FaultRegistry(), CallRecorder()
     clients = Clients(endpoint=settings.endpoint)
+    quotas = Quotas(faults, clock, new_account=settings.new_account)
+    linked_roles = service_linked_roles.ServiceLinkedRoles(new_account=settings.new_account)
     fsx = Fsx(
         root=settings.file_systems,
         clock=clock,
         repository=S3Repository(clients.get("s3")),
         network=Ec2Network(clients.get("ec2")),
         faults=faults,
+        value_of_quota=quotas.value,
     )
     registry = platform_ecs.PlatformRegistry()
     ecs = Ecs(
@@ -99,22 +103,25 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
         logs=clients.get("logs"),
         clock=clock,
         faults=faults,
-        groups=platform_ecs.groups(clients),
+        groups=platform_ecs.groups(clients, quotas.value),
         labels_of=fsx.tags_of_mounted,
         announce=announce,
     )
 
-    handlers.add_json_service("fsx", target_prefix=TARGET_PREFIX, operations=fsx.operations)
-    quotas = Quotas(faults)
+    create = linked_roles.makes(service_linked_roles.FSX, fsx.operations["CreateFileSystem"])
+    operations = {**fsx.operations, "CreateFileSystem": create}
+    handlers.add_json_service("fsx", target_prefix=TARGET_PREFIX, operations=operations)
     handlers.add_json_service("servicequotas", target_prefix=quotas.target_prefix, operations=quotas.operations)
     platform_ecs.install(ecs)
     resource_types.install(clients)
-    for part in (s3, ecr, instance_types, lambdas, logs):
+    linked_roles.install()
+    for part in (s3, ecr, instance_types, logs):
         part.install()
+    lambdas.install(clock)
     schedules.install(clock)
     deliveries.install(clients, clock, faults)
     checks = {
-        "fsx": fsx_checks(fsx.arn_of_link),
+        "fsx": fsx_checks(fsx.arn_of_link, linked_roles),
         "ecs": ecs_checks(registry),
         "ecr": ecr_checks,
         "servicequotas": quotas_checks,

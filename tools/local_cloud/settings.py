@@ -20,6 +20,8 @@ class Settings:
     time_scale: float = 60.0
     # Compressing a stop time-out must still leave a trainer time to save and commit on a slow machine.
     shortest_stop_seconds: float = 10.0
+    new_account: bool = False
+    """Begins as AWS gives an account out: the default quotas, a small concurrency, no service-linked roles."""
 
     @property
     def endpoint(self) -> str:

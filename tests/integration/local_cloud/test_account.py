@@ -16,7 +16,7 @@ from belay.policy.fitting import InstanceSize
 from tools.local_cloud.clients import Clients, Identity
 from tools.local_cloud.cloud import LocalCloud
 from tools.local_cloud.faults import ApiError, QuotaIs
-from tools.local_cloud.services.quotas import arn, new_account
+from tools.local_cloud.services.quotas import arn
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +57,6 @@ def test_an_ordinary_account_has_room_for_a_run(empty: LocalCloud) -> None:
     assert (found.faults, found.unchecked) == ([], [])
     assert quotas.vcpus(empty.client, instance_type="g6.xlarge", spot=True).state == "ok"
     assert quotas.fsx(empty.client).text == "Lustre Scratch file systems: 100; Lustre Scratch storage capacity: 100,800"
-
-
-def test_a_new_account_has_none_for_gpus_and_some_for_cpus(empty: LocalCloud) -> None:
-    for quota in new_account():
-        empty.inject(quota)
-    [fault] = fit(empty.client, Resources(), instance_type="g6.xlarge").faults
-    assert "'Running On-Demand G and VT instances' is 0" in fault
-    assert quotas.vcpus(empty.client, instance_type="g6.xlarge", spot=False).state == "wrong"
-    assert quotas.vcpus(empty.client, instance_type="m7i.large", spot=False).state == "ok"
-    assert quotas.fsx(empty.client).state == "ok"
 
 
 def test_room_for_one_instance_is_enough(empty: LocalCloud) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tools.local_cloud.platform.authorization import Check
 from tools.local_cloud.platform.ecs_authorization import ecs_checks
 from tools.local_cloud.platform.fsx_authorization import fsx_checks
+from tools.local_cloud.platform.service_linked_roles import ServiceLinkedRoles
 
 from .conftest import Deployed
 
@@ -83,6 +85,21 @@ def test_running_a_task_is_about_its_definition_its_cluster_and_its_roles() -> N
     assert checks[1].context == {"iam:PassedToService": "ecs-tasks.amazonaws.com"}
 
 
+class OldAccount:
+    """It has FSx's own role, and none yet for the S3 access of this file system."""
+
+    def check(self, _service: str) -> list[Check]:
+        return []
+
+    check_s3_access = staticmethod(ServiceLinkedRoles.check_s3_access)
+
+
+LINKED = (
+    "arn:aws:iam::123456789012:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com"
+    "/AWSServiceRoleForFSxS3Access_fs-0123456789abcdef0"
+)
+
+
 @pytest.mark.parametrize(
     ("action", "request_", "wanted"),
     [
@@ -103,6 +120,9 @@ def test_running_a_task_is_about_its_definition_its_cluster_and_its_roles() -> N
                 ("s3:GetBucketAcl", "arn:aws:s3:::b"),
                 ("s3:GetObject", "arn:aws:s3:::b/jobs/*"),
                 ("s3:PutObject", "arn:aws:s3:::b/jobs/*"),
+                ("iam:CreateServiceLinkedRole", LINKED),
+                ("iam:AttachRolePolicy", LINKED),
+                ("iam:PutRolePolicy", LINKED),
             ],
         ),
         (
@@ -121,7 +141,7 @@ def test_an_fsx_action_is_checked_on_every_resource_it_names(
     action: str, request_: dict[str, Any], wanted: list[tuple[str, str]]
 ) -> None:
     prefix = "arn:aws:fsx:us-east-1:123456789012:"
-    found = fsx_checks(lambda id: f"{prefix}association/fs-1/{id}")(action, request_)
+    found = fsx_checks(lambda id: f"{prefix}association/fs-1/{id}", OldAccount())(action, request_)
     assert [(one.action, one.resource.removeprefix(prefix)) for one in found] == wanted
     if "Tags" in request_:
         assert found[0].context == {"aws:RequestTag/a": "b", "aws:TagKeys": ["a"]}

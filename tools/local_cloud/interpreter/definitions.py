@@ -8,10 +8,23 @@ from typing import Any
 from tools.definitions.creation import Refusal, refusals
 from tools.local_cloud import engines
 from tools.local_cloud.platform.handlers import answer, checked
+from tools.local_cloud.platform.roles import assume
 from tools.local_cloud.services.errors import AwsError
+from tools.local_cloud.settings import ACCOUNT, REGION
 
 MODULE = "ministack.services.stepfunctions"
 PROVISIONERS = "ministack.services.cloudformation.provisioners"
+EVALUATOR = "ministack.core.iam_evaluator"
+LOG_DELIVERY = (
+    "CreateLogDelivery",
+    "GetLogDelivery",
+    "UpdateLogDelivery",
+    "DeleteLogDelivery",
+    "ListLogDeliveries",
+    "PutResourcePolicy",
+    "DescribeResourcePolicies",
+    "DescribeLogGroups",
+)
 PARSER = f"{engines.ASL}.parse.asl_parser"
 # Names of machines and executions: printable, without what the model's documentation of `name` lists.
 FORBIDDEN_IN_NAMES = frozenset(' <>{}[]?*"#%\\^|~`$&,;:/')
@@ -36,6 +49,7 @@ def check_name(name: str) -> None:
 def _check_creation(request: dict[str, Any]) -> None:
     check_name(request["name"])
     _check(request["definition"])
+    _check_logging(request["roleArn"], request.get("loggingConfiguration") or {})
 
 
 def _check_update(request: dict[str, Any]) -> None:
@@ -50,6 +64,19 @@ def _check_update(request: dict[str, Any]) -> None:
 def _check(definition: str) -> None:
     if found := _all_refusals(definition):
         raise AwsError("InvalidDefinition", f"Invalid State Machine Definition: '{', '.join(map(str, found))}'")
+
+
+def _check_logging(role: str, logging: dict[str, Any]) -> None:
+    """Step Functions makes the delivery and the resource policy of the log group itself, by the rights of the machine's
+    role (Step Functions guide, "IAM policies for logging to CloudWatch Logs"). A new account has no such policy yet."""
+    if not (logging.get("destinations") or logging.get("Destinations")):
+        return
+    enforce, scope = engines.use(EVALUATOR, "enforce"), engines.use("ministack.core.responses", "request_scope")
+    key = assume(role, "StepFunctions").access_key
+    with scope(ACCOUNT, REGION):
+        if any(enforce(key, f"logs:{action}", "logs", REGION, resource_arn="*") for action in LOG_DELIVERY):
+            message = "The state machine IAM Role is not authorized to access the Log Destination"
+            raise AwsError("AccessDeniedException", message)
 
 
 def _validate(request: dict[str, Any]) -> dict[str, Any]:
@@ -80,6 +107,7 @@ def _checked_resource(create: Callable[..., Any]) -> Callable[..., Any]:
 
     def create_checked(logical_id: str, properties: dict[str, Any], stack: str) -> Any:
         _check(definition_of(properties))
+        _check_logging(properties["RoleArn"], properties.get("LoggingConfiguration") or {})
         return create(logical_id, properties, stack)
 
     return create_checked

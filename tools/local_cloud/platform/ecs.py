@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from belay.policy.fitting import quota_code
 from tools.local_cloud import engines
 from tools.local_cloud.clients import Clients
 from tools.local_cloud.platform.handlers import Operation, Response, answer
@@ -50,8 +51,9 @@ class PlatformRegistry:
             yield arn, {tag["key"]: tag.get("value", "") for tag in one.get("tags") or []}
 
 
-def groups(clients: Clients) -> Callable[[str], Group]:
-    """Looks up what a capacity provider can start: the limit of its Auto Scaling group, and its template's type."""
+def groups(clients: Clients, value_of_quota: Callable[[str], float]) -> Callable[[str], Group]:
+    """Looks up what a capacity provider can start: the limit of its Auto Scaling group, its template's type, and how
+    many of them the account's quota has room for. EC2 refuses the rest (VcpuLimitExceeded), and the group goes on."""
 
     def group(provider: str) -> Group:
         (found,) = clients.get("ecs").describe_capacity_providers(capacityProviders=[provider])["capacityProviders"]
@@ -62,9 +64,13 @@ def groups(clients: Clients) -> Callable[[str], Group]:
         versions = clients.get("ec2").describe_launch_template_versions(
             LaunchTemplateId=template["LaunchTemplateId"], Versions=[template.get("Version", "$Default")]
         )["LaunchTemplateVersions"]
-        return Group(
-            size=size_of(versions[0]["LaunchTemplateData"]["InstanceType"]), max_instances=int(scaling["MaxSize"])
-        )
+        launched = versions[0]["LaunchTemplateData"]
+        size, most = size_of(launched["InstanceType"]), int(scaling["MaxSize"])
+        spot = launched.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
+        quota = quota_code(launched["InstanceType"], spot=spot)
+        if quota:
+            most = min(most, int(value_of_quota(quota) * 1024 // size.cpu_units))
+        return Group(size=size, max_instances=most)
 
     return group
 

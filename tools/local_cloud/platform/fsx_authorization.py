@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from tools.local_cloud.platform.authorization import Check, Request, request_tags
+from tools.local_cloud.platform.service_linked_roles import FSX
 from tools.local_cloud.services.fsx.model import ARN
 
 FILE_SYSTEM = f"{ARN}:file-system"
 
 
-def fsx_checks(arn_of_link: Callable[[str], str]) -> Callable[[str, Request], list[Check]]:
+class Roles(Protocol):
+    """What a call about a service-linked role needs."""
+
+    def check(self, service: str) -> list[Check]: ...
+
+    def check_s3_access(self) -> list[Check]: ...
+
+
+def fsx_checks(arn_of_link: Callable[[str], str], roles: Roles) -> Callable[[str, Request], list[Check]]:
     """Every resource that the action names; creating something with tags also needs fsx:TagResource on it.
 
     A request names an association without its file system, which is a part of its ARN.
     """
-    return lambda action, request: _checks(action, request, arn_of_link)
+    return lambda action, request: _checks(action, request, arn_of_link, roles)
 
 
-def _checks(action: str, request: Request, arn_of_link: Callable[[str], str]) -> list[Check]:
+def _checks(action: str, request: Request, arn_of_link: Callable[[str], str], roles: Roles) -> list[Check]:
     owner = f"{FILE_SYSTEM}/{request.get('FileSystemId', '*')}"
     name = f"fsx:{action}"
     match action:
         case "CreateFileSystem":
-            return _creating(name, f"{FILE_SYSTEM}/*", [], request)
+            return [*_creating(name, f"{FILE_SYSTEM}/*", [], request), *roles.check(FSX)]
         case "CreateDataRepositoryAssociation":
             new = f"{ARN}:association/{request.get('FileSystemId')}/*"
-            return [*_creating(name, new, [Check(name, owner)], request), *_on_s3(request)]
+            return [*_creating(name, new, [Check(name, owner)], request), *_on_s3(request), *roles.check_s3_access()]
         case "CreateDataRepositoryTask":
             return _creating(name, f"{ARN}:task/*", [Check(name, owner)], request)
         case "DeleteFileSystem" | "UpdateFileSystem":

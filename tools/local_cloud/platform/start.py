@@ -14,6 +14,10 @@ def prepare(settings: Settings) -> None:
     for name in [name for name in os.environ if name.startswith(("AWS_", "BELAY_", "PYTHON"))]:
         # Lambdas inherit this environment, and must see only their own settings.
         del os.environ[name]
+    if settings.new_account:
+        # "New AWS accounts have reduced concurrency and memory quotas" (Lambda guide, "Lambda quotas"). How small they
+        # are is not said there; many have met 10: github.com/DataDog/datadog-serverless-functions/pull/621.
+        os.environ["LAMBDA_ACCOUNT_CONCURRENCY"] = "10"
     os.environ.update(
         GATEWAY_PORT=str(settings.port),
         BIND_HOST="127.0.0.1",

@@ -1,11 +1,13 @@
-"""Service Quotas: what the account may have of EC2 and FSx at once."""
+"""Service Quotas: what the account may have of EC2 and FSx at once, and asking for more."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tools.local_cloud.clock import Clock
 from tools.local_cloud.faults import FaultRegistry, QuotaIs
 from tools.local_cloud.services.errors import AwsError
 from tools.local_cloud.services.paging import page
@@ -38,6 +40,9 @@ FSX = {
     SCRATCH_STORAGE_GIB: Quota("Lustre Scratch storage capacity", 100_800, 100_800),
     "L-8F1B9C74": Quota("Lustre Persistent_2 storage capacity", 100_800, 100_800),
 }
+# AWS grants small requests by itself, "larger requests" a person looks at (Service Quotas guide, "Requesting a quota
+# increase"). How long either takes is not said [?].
+GRANTED_AFTER_SECONDS = 900
 SERVICES = {"ec2": ("Amazon Elastic Compute Cloud (Amazon EC2)", EC2), "fsx": ("Amazon FSx", FSX)}
 
 
@@ -45,26 +50,27 @@ def arn(service: str, code: str) -> str:
     return f"arn:aws:servicequotas:{REGION}:{ACCOUNT}:{service}/{code}"
 
 
-def new_account() -> list[QuotaIs]:
-    """Every quota has AWS's default value."""
-    return [QuotaIs(code=code, value=quota.new_account) for code, quota in {**EC2, **FSX}.items()]
-
-
 class Quotas:
     target_prefix = "ServiceQuotasV20190624"
 
-    def __init__(self, faults: FaultRegistry) -> None:
-        self._faults = faults
+    def __init__(self, faults: FaultRegistry, clock: Clock, *, new_account: bool = False) -> None:
+        self._faults, self._clock = faults, clock
+        self._values = {code: one.new_account if new_account else one.value for code, one in {**EC2, **FSX}.items()}
+        self._asked_for: dict[str, float] = {}
 
     @property
     def operations(self) -> Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]:
         """By the names of the API."""
-        return {"GetServiceQuota": self._get, "ListServiceQuotas": self._list}
+        return {
+            "GetServiceQuota": self._get,
+            "ListServiceQuotas": self._list,
+            "RequestServiceQuotaIncrease": self._ask_for_more,
+        }
 
     def value(self, code: str) -> float:
         """Of this account."""
         changed = self._faults.find(QuotaIs, {}, when=lambda one: one.code == code)
-        return float(changed.value if changed else {**EC2, **FSX}[code].value)
+        return float(changed.value if changed else self._values[code])
 
     def _get(self, request: dict[str, Any]) -> dict[str, Any]:
         service, code = request["ServiceCode"], request["QuotaCode"]
@@ -80,6 +86,24 @@ class Quotas:
             error="InvalidPaginationTokenException",
         )
         return {"Quotas": shown, **({"NextToken": token} if token else {})}
+
+    def _ask_for_more(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Each refusal is an error of the operation in botocore's model of service-quotas."""
+        service, code, wanted = request["ServiceCode"], request["QuotaCode"], float(request["DesiredValue"])
+        if code not in self._of(service):
+            raise _no_such_resource()
+        if wanted <= self.value(code):
+            raise AwsError("IllegalArgumentException", "You must provide a quota value greater than the current quota.")
+        if code in self._asked_for:
+            raise AwsError("ResourceAlreadyExistsException", "Only one open service quota increase request is allowed.")
+        self._asked_for[code] = wanted
+        self._clock.after(GRANTED_AFTER_SECONDS, lambda: self._grant(code))
+        described = self._described(service, code)
+        named = {name: described[name] for name in ("ServiceCode", "ServiceName", "QuotaArn", "QuotaCode", "QuotaName")}
+        return {"RequestedQuota": {**named, "Id": uuid.uuid4().hex, "DesiredValue": wanted, "Status": "PENDING"}}
+
+    def _grant(self, code: str) -> None:
+        self._values[code] = self._asked_for.pop(code)
 
     def _of(self, service: str) -> dict[str, Quota]:
         if service not in SERVICES:

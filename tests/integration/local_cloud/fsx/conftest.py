@@ -13,6 +13,7 @@ from tools.local_cloud.faults import FaultRegistry
 from tools.local_cloud.services.errors import AwsError
 from tools.local_cloud.services.fsx import Fsx
 from tools.local_cloud.services.fsx.network import SecurityGroup
+from tools.local_cloud.services.quotas import Quotas
 
 SUBNET, GROUP = "subnet-0123456789abcdef0", "sg-0123456789abcdef0"
 SCRATCH: dict[str, Any] = {
@@ -76,7 +77,14 @@ class World:
     def __init__(self, root: Path) -> None:
         self.root, self.clock, self.faults, self.s3 = root, VirtualClock(), FaultRegistry(), Buckets()
         self.ec2 = Vpc()
-        self.fsx = Fsx(root=root, clock=self.clock, repository=self.s3, network=self.ec2, faults=self.faults)
+        self.fsx = Fsx(
+            root=root,
+            clock=self.clock,
+            repository=self.s3,
+            network=self.ec2,
+            faults=self.faults,
+            value_of_quota=Quotas(self.faults, self.clock).value,
+        )
 
     def call(self, action: str, /, **request: Any) -> dict[str, Any]:
         return self.fsx.operations[action](request)

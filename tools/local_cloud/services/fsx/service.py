@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tools.local_cloud.clock import Clock
 from tools.local_cloud.faults import FaultRegistry
-from tools.local_cloud.services import quotas as account
 from tools.local_cloud.services.fsx.associations import Associations
 from tools.local_cloud.services.fsx.file_systems import FileSystems
 from tools.local_cloud.services.fsx.model import ARN, Wire
@@ -28,11 +27,22 @@ class Fsx:
     """`operations` has everything that this FSx can do; the server refuses the rest by name."""
 
     def __init__(
-        self, *, root: Path, clock: Clock, repository: Repository, network: Network, faults: FaultRegistry
+        self,
+        *,
+        root: Path,
+        clock: Clock,
+        repository: Repository,
+        network: Network,
+        faults: FaultRegistry,
+        value_of_quota: Callable[[str], float],
     ) -> None:
-        quotas = Quotas(account.Quotas(faults).value)
         self._store = Store(
-            root=root, clock=clock, repository=repository, network=network, faults=faults, quotas=quotas
+            root=root,
+            clock=clock,
+            repository=repository,
+            network=network,
+            faults=faults,
+            quotas=Quotas(value_of_quota),
         )
         file_systems, links = FileSystems(self._store), Associations(self._store)
         tasks, tagging = RepositoryTasks(self._store), Tagging(self._store)
