@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,18 @@ class Identity:
     session_token: str | None = None
 
 
+# In the user agent of what one of our services asks another: AWS's do not call each other through the public APIs.
+_OUR_OWN = "belay-local-cloud-itself"
 ROOT = Identity(access_key=ACCESS_KEY, secret_key=SECRET_KEY)
+
+
+def of_the_cloud_itself() -> Config:
+    """For clients inside the server, which no rate holds up."""
+    return Config(retries={"total_max_attempts": 3}, max_pool_connections=64, user_agent_extra=_OUR_OWN)
+
+
+def is_our_own(headers: Mapping[str, str]) -> bool:
+    return _OUR_OWN in headers.get("user-agent", "")
 
 
 class Clients:

@@ -39,6 +39,10 @@ class CompressedClock:
         """How long a wait of that many AWS seconds really takes here."""
         return aws_seconds / self.time_scale
 
+    def aws_seconds(self) -> float:
+        """That have passed since some moment in the past."""
+        return time.monotonic() * self.time_scale
+
     def sleep(self, aws_seconds: float) -> None:
         """Blocks the calling thread for a compressed wait."""
         time.sleep(self.real_seconds(aws_seconds))

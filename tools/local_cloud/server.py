@@ -10,7 +10,7 @@ import socket
 from typing import Any
 
 from tools.local_cloud import engines
-from tools.local_cloud.clients import Clients
+from tools.local_cloud.clients import Clients, of_the_cloud_itself
 from tools.local_cloud.clock import CompressedClock
 from tools.local_cloud.control import App, with_control
 from tools.local_cloud.faults import FaultRegistry
@@ -23,6 +23,7 @@ from tools.local_cloud.services.fsx.network import Ec2Network
 from tools.local_cloud.services.fsx.repository import S3Repository
 from tools.local_cloud.services.fsx.service import TARGET_PREFIX
 from tools.local_cloud.services.quotas import Quotas
+from tools.local_cloud.services.throttling import Throttles
 from tools.local_cloud.settings import Settings
 
 
@@ -85,7 +86,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     from tools.local_cloud.platform.quotas_authorization import quotas_checks
 
     clock, faults, recorder = CompressedClock(time_scale=settings.time_scale), FaultRegistry(), CallRecorder()
-    clients = Clients(endpoint=settings.endpoint)
+    clients = Clients(endpoint=settings.endpoint, config=of_the_cloud_itself())
     quotas = Quotas(faults, clock, new_account=settings.new_account)
     linked_roles = service_linked_roles.ServiceLinkedRoles(new_account=settings.new_account)
     fsx = Fsx(
@@ -129,7 +130,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     authorization.install(checks, calls=recorder)
     authorization.add_tags("fsx", fsx.tags_by_arn)
     authorization.add_tags("ecs", registry.tags_by_arn)
-    handlers.add_faults(faults)
+    handlers.add_refusals(faults, Throttles(clock.aws_seconds))
 
     calls.install(endpoint=settings.endpoint)
     for piece in (errors, expressions, sync_tasks, sizes, arguments, history, definitions, execution_requests):

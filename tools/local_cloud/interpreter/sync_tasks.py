@@ -87,7 +87,12 @@ def _watch_task(self: Any, env: Any, **call: Any) -> _Resolver:
     cluster, arn = started["ClusterArn"], started["TaskArn"]
 
     def ask() -> Any:
-        answer = client.describe_tasks(cluster=cluster, tasks=[arn])
+        try:
+            answer = client.describe_tasks(cluster=cluster, tasks=[arn])
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ThrottlingException":
+                raise
+            return None  # Step Functions would wait for an event, and here asks again.
         if not answer["tasks"]:
             return None  # ECS does not show it yet.
         if answer["tasks"][0]["lastStatus"] != "STOPPED":

@@ -1,4 +1,4 @@
-"""Adds our services to ministack's, and faults in front of all of them."""
+"""Adds our services to ministack's, and faults and rates in front of all of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tools.local_cloud import engines
+from tools.local_cloud.clients import is_our_own
 from tools.local_cloud.faults import ApiError, FaultRegistry
 from tools.local_cloud.services.errors import AwsError, not_supported
+from tools.local_cloud.services.throttling import Throttles
 
 Response = tuple[int, dict[str, str], Any]
 Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[Response]]
@@ -63,30 +65,31 @@ def add_json_service(name: str, *, target_prefix: str, operations: Mapping[str, 
     engines.use("ministack.core.iam_actions", "SERVICE_TO_IAM_NAMESPACE")[name] = name
 
 
-def add_faults(faults: FaultRegistry) -> None:
-    """Every service looks for a fault before it runs an allowed operation."""
+def add_refusals(faults: FaultRegistry, throttles: Throttles) -> None:
+    """Every service looks for a fault, and whether it is called too often, before it runs an allowed operation."""
     handlers: dict[str, Handler] = engines.use("ministack.app", "SERVICE_HANDLERS")
     for service, handler in list(handlers.items()):
-        handlers[service] = _with_faults(service, handler, faults)
+        handlers[service] = _with_refusals(service, handler, faults, throttles)
 
 
-def _with_faults(service: str, handler: Handler, faults: FaultRegistry) -> Handler:
+def _with_refusals(service: str, handler: Handler, faults: FaultRegistry, throttles: Throttles) -> Handler:
     from ministack.core.iam_actions import extract_iam_action
 
     denied = engines.use("ministack.core.iam_actions", "access_denied_response")
 
     async def handle(method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, Any]) -> Response:
-        if faults.waiting():
-            name = extract_iam_action(service, method, path, headers, body, query) or ""
-            namespace, _, action = name.partition(":")
-
-            def is_asked(one: ApiError) -> bool:
-                return one.service == namespace and one.action in (action, "*")
-
-            if fault := faults.take(ApiError, {}, when=is_asked):
-                error = {"error_code": fault.error, "message": fault.message, "headers": headers}
-                _status, response_headers, response_body = denied(service, name, "", "local-fault", **error)
-                return fault.status, response_headers, response_body
+        name = extract_iam_action(service, method, path, headers, body, query) or ""
+        if refusal := _fault(name, faults) or (None if is_our_own(headers) else throttles.take(name)):
+            error = {"error_code": refusal.error, "message": refusal.message, "headers": headers}
+            _status, response_headers, response_body = denied(service, name, "", "local-refusal", **error)
+            return refusal.status, response_headers, response_body
         return await handler(method, path, headers, body, query)
 
     return handle
+
+
+def _fault(name: str, faults: FaultRegistry) -> ApiError | None:
+    if not faults.waiting():
+        return None
+    namespace, _, action = name.partition(":")
+    return faults.take(ApiError, {}, when=lambda one: one.service == namespace and one.action in (action, "*"))

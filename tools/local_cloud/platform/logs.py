@@ -3,8 +3,7 @@
 Its rules are those of the API reference (botocore's model of `logs`, FilterLogEvents): a page has at most 10,000 events
 and 1 MB; a page may be partly full or empty and is not the last one while there is a nextToken; events of all streams
 come interleaved, by their timestamps and then by when they were ingested; at most 100 streams can be named, and not
-together with a prefix. Here a line can be seen at once and no call is throttled: tests/unit/aws/test_run_logs.py has a
-log that delivers late and refuses calls.
+together with a prefix. Here a line can be seen at once: tests/unit/aws/test_run_logs.py has a log that delivers late.
 """
 
 from __future__ import annotations
