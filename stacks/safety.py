@@ -92,3 +92,19 @@ class Sweep(Construct):
             schedule=events.Schedule.rate(Duration.minutes(5)),
             targets=[targets.LambdaFunction(function, retry_attempts=0)],
         )
+
+
+class Reread(Construct):
+    """Each day: a part of what was proven is read again. `enabled`: a deployment may do without."""
+
+    def __init__(self, scope: Construct, id: str, *, function: lambda_.IFunction, enabled: bool) -> None:
+        super().__init__(scope, id)
+        # A round that failed half-way has used up a part of the day's bytes: the next day is the retry.
+        function.configure_async_invoke(retry_attempts=0)
+        events.Rule(
+            self,
+            "EachDay",
+            enabled=enabled,
+            schedule=events.Schedule.rate(Duration.days(1)),
+            targets=[targets.LambdaFunction(function, retry_attempts=0)],
+        )

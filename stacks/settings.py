@@ -65,6 +65,11 @@ class Settings(BaseModel):
     )
     deploy_over_runs: bool = Field(
         default=False, description="Deploy although runs are alive that cannot go on with this version."
+    reread_gib_a_day: int = Field(
+        default=50,
+        ge=0,
+        le=1000,
+        description="How much of what is proven in S3 is read again each day, and compared byte by byte. 0: nothing.",
     )
     notice_email: str | None = Field(default=None, description="Where alarms and notices go.")
 

@@ -25,7 +25,7 @@ from stacks.functions.resources import teardown_name, train_name
 from stacks.network import Network
 from stacks.notices import Notices
 from stacks.ownership import Ownership
-from stacks.safety import Interruption, Pump, Rescue, Sweep
+from stacks.safety import Interruption, Pump, Reread, Rescue, Sweep
 from stacks.settings import Settings
 
 
@@ -90,6 +90,7 @@ class TrainingStack(Stack):
         Pump(self, "Pump", function=self.functions.safety.pump)
         Interruption(self, "Interruption", function=self.functions.safety.interrupt)
         Sweep(self, "Sweep", function=self.functions.safety.sweep)
+        Reread(self, "Reread", function=self.functions.safety.reread, enabled=settings.reread_gib_a_day > 0)
         rescue = Rescue(self, "Rescue", train=train.machine, teardown=self.teardown.machine)
 
         measures = Measures(settings.deployment)
@@ -99,7 +100,12 @@ class TrainingStack(Stack):
             measures=measures,
             teardown=self.teardown.machine,
             undelivered=rescue.undelivered,
-            looking_after=[self.functions.safety.pump, self.functions.safety.sweep, self.functions.safety.interrupt],
+            looking_after=[
+                self.functions.safety.pump,
+                self.functions.safety.sweep,
+                self.functions.safety.interrupt,
+                self.functions.safety.reread,
+            ],
             notices=notices.topic,
         )
         dashboard(

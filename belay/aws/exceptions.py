@@ -11,3 +11,7 @@ class PumpFailed(Exception):
 
 class SweepFailed(Exception):
     """Some file systems could not be looked after in this round; the others were."""
+
+
+class RereadFailed(Exception):
+    """Some checkpoints could not be read again; the message names them."""

@@ -9,7 +9,7 @@ from belay.aws.exceptions import Overtaken
 from belay.contract.events import Saved
 from belay.contract.ledger import Ledger
 from belay.contract.paths import RunPrefix
-from belay.policy.ledgers import Finding, document, document_with, merged, recent
+from belay.policy.ledgers import Finding, document, document_with, merged, recent, with_reading
 
 _TRIES = 8
 
@@ -32,6 +32,20 @@ def record(
     def change(before: bytes | None) -> bytes:
         ledger = Ledger.model_validate_json(before) if before else Ledger(run=prefix.run)
         return document(merged(ledger, findings, saves, removed, now))
+
+    return Ledger.model_validate_json(bucket.update(prefix.ledger, change))
+
+
+def record_reading(
+    bucket: Bucket, prefix: RunPrefix, step: int, save: str | None, problem: str | None, now: datetime
+) -> Ledger:
+    """Nothing is written for a run whose ledger was removed."""
+    if not bucket.exists(prefix.ledger):
+        return Ledger(run=prefix.run)
+
+    def change(before: bytes | None) -> bytes:
+        ledger = Ledger.model_validate_json(before) if before else Ledger(run=prefix.run)
+        return document(with_reading(ledger, step, save, problem, now))
 
     return Ledger.model_validate_json(bucket.update(prefix.ledger, change))
 

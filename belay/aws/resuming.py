@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
-from belay.aws import checkpoints
+from pydantic import ValidationError
+
+from belay.aws import checkpoints, ledgers
 from belay.aws.bucket import Bucket
 from belay.aws.clients import CONNECTIONS
+from belay.aws.telemetry import logger
 from belay.contract.faults import JobRefused
 from belay.contract.job import Job
 from belay.contract.paths import RunPrefix, checkpoint_folder, checkpoint_step, job_prefix
@@ -43,7 +46,9 @@ def _newest(bucket: Bucket, job: str, run: str) -> ResumeFrom | None:
     for tried, (earlier, step) in enumerate(_candidates(bucket, job, run)):
         if tried == MOST_TRIED:
             raise JobRefused([_TOO_MANY_BROKEN.format(count=MOST_TRIED, job=job)])
-        if _is_whole(bucket, job, earlier, step):
+        if damage := _damage(bucket, job, earlier, step):
+            logger.warning("Not resumed from", extra={"run": earlier, "step": step, "damage": damage})
+        elif _is_whole(bucket, job, earlier, step):
             return resume_from(earlier, step)
     return None
 
@@ -51,13 +56,14 @@ def _newest(bucket: Bucket, job: str, run: str) -> ResumeFrom | None:
 def _named(bucket: Bucket, job: str, named: str) -> ResumeFrom:
     run, _, folder = named.partition("/")
     step = checkpoint_step(folder)
-    if step is not None and _is_whole(bucket, job, run, step):
+    damage = None if step is None else _damage(bucket, job, run, step)
+    if step is not None and damage is None and _is_whole(bucket, job, run, step):
         return resume_from(run, step)
     others = islice((other for other in _candidates(bucket, job, None) if other != (run, step)), MOST_TRIED)
-    whole = (f"{other}/{checkpoint_folder(at)}" for other, at in others if _is_whole(bucket, job, other, at))
+    whole = (f"{other}/{checkpoint_folder(at)}" for other, at in others if _can_be_had(bucket, job, other, at))
     known = ", ".join(islice(whole, _MOST_NAMED))
     fix = f"the newest whole ones are {known}" if known else f"no run of '{job}' has one; use 'auto' or 'never'"
-    raise JobRefused([f"resume: {named} is not there, or not whole; {fix}"])
+    raise JobRefused([f"resume: {named} {damage or 'is not there, or not whole'}; {fix}"])
 
 
 def _candidates(bucket: Bucket, job: str, before_run: str | None) -> Iterator[tuple[str, int]]:
@@ -68,6 +74,20 @@ def _candidates(bucket: Bucket, job: str, before_run: str | None) -> Iterator[tu
         if before_run is None or run < before_run:
             for step in checkpoints.steps_of(bucket, RunPrefix(job, run)):
                 yield run, step
+
+
+def _can_be_had(bucket: Bucket, job: str, run: str, step: int) -> bool:
+    return _damage(bucket, job, run, step) is None and _is_whole(bucket, job, run, step)
+
+
+def _damage(bucket: Bucket, job: str, run: str, step: int) -> str | None:
+    """As the last reading of its bytes found it: S3's own checksums, which are compared here, do not show it."""
+    try:
+        ledger = ledgers.read(bucket, RunPrefix(job, run))
+    except ValidationError:
+        logger.warning("A ledger that cannot be read says nothing of damage", extra={"run": run})
+        return None
+    return next((one.damage_sentence for one in ledger.damaged if one.step == step), None)
 
 
 def _is_whole(bucket: Bucket, job: str, run: str, step: int) -> bool:

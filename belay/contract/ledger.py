@@ -26,8 +26,19 @@ class LedgerEntry(BaseModel):
     files: int = 0
     bytes: int = 0
     problem: str | None = None
+    read_again_at: datetime | None = None
+    """When every byte that S3 holds of it was last read and compared."""
+    damage: str | None = None
+    """What that reading found. It was verified once, and is whole no more."""
+    damaged_since: datetime | None = None
     # Tells one save of a step from another: a run that fell back may save the same step again.
     manifest_crc64nvme: str | None = None
+
+    @property
+    def damage_sentence(self) -> str | None:
+        if self.damage is None or self.damaged_since is None:
+            return None
+        return f"is damaged in S3 since {self.damaged_since:%Y-%m-%d}: {self.damage}"
 
 
 class Ledger(BaseModel):
@@ -38,4 +49,9 @@ class Ledger(BaseModel):
 
     @property
     def last_verified_step(self) -> int | None:
-        return max((entry.step for entry in self.entries if entry.verified_at), default=None)
+        """Without those that were found damaged later."""
+        return max((entry.step for entry in self.entries if entry.verified_at and not entry.damage), default=None)
+
+    @property
+    def damaged(self) -> list[LedgerEntry]:
+        return [entry for entry in self.entries if entry.damage]

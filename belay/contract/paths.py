@@ -13,6 +13,8 @@ RESUME_LINK = "/resume"
 EXPORTED_CHECKPOINTS = "run/checkpoints"
 EXPORTED_EVENTS = "run/events"
 
+JOBS = "jobs/"
+
 _CHECKPOINT = re.compile(r"checkpoint-(0|[1-9][0-9]{0,11})")
 
 
@@ -27,7 +29,7 @@ def checkpoint_step(folder: str) -> int | None:
 
 
 def job_prefix(job: str) -> str:
-    return f"jobs/{job}/"
+    return f"{JOBS}{job}/"
 
 
 @dataclass(frozen=True)

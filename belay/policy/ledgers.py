@@ -62,6 +62,18 @@ def with_told(ledger: Ledger, what: Iterable[str], now: datetime) -> Ledger:
     return ledger.model_copy(update={"told": dict.fromkeys(what, now) | ledger.told})
 
 
+def with_reading(ledger: Ledger, step: int, save: str | None, problem: str | None, now: datetime) -> Ledger:
+    """This very save was read again; it is damaged if there is a problem."""
+
+    def read(entry: LedgerEntry) -> LedgerEntry:
+        if (entry.step, entry.manifest_crc64nvme) != (step, save):
+            return entry
+        since = (entry.damaged_since or now) if problem else None
+        return entry.model_copy(update={"read_again_at": now, "damage": problem, "damaged_since": since})
+
+    return ledger.model_copy(update={"entries": [read(entry) for entry in ledger.entries]})
+
+
 def is_verified(ledger: Ledger, step: int, save: Saved) -> bool:
     """Of this very save: an earlier one of the same step proves nothing about it."""
     return any(

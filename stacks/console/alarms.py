@@ -17,6 +17,7 @@ from belay.contract.thresholds import BUDGET_PERCENT, LATE_SECONDS
 from stacks.console.measures import FIVE_MINUTES, Measures
 
 _NOTHING_MEASURED_IS_GOOD = cloudwatch.TreatMissingData.NOT_BREACHING
+_OF_LOGS = {"reread": "checkpoint"}
 _NOTHING_MEASURED_IS_NO_NEWS = cloudwatch.TreatMissingData.IGNORE
 
 
@@ -83,15 +84,24 @@ class Alarms(Construct):
             means=f"A run has spent {BUDGET_PERCENT} % of its limits.budget_usd; before its end it saves and stops.",
             then="belay ps",
         )
+        self._alarm(
+            "CheckpointDamaged",
+            # Measured once a day: red until a round finds it restored or removed.
+            measures.of_fleet("DamagedCheckpoints", "Maximum"),
+            at_least=1,
+            unknown=_NOTHING_MEASURED_IS_NO_NEWS,
+            means="A checkpoint that was proven was read again in S3, and is damaged.",
+            then="belay ps",
+        )
         for function in looking_after:
             name = function.node.id
             self._alarm(
                 f"{name.capitalize()}Fails",
                 function.metric_errors(period=FIVE_MINUTES, statistic="Sum"),
                 at_least=1,
-                # A round that fails is followed by another one. Of what does not come again, one is enough.
-                for_periods=1 if name == "interrupt" else 3,
-                means=f"The function {name} fails; its log names the file system or the task.",
+                # A round that fails is followed by another one. Of what does not come again soon, one is enough.
+                for_periods=1 if name in ("interrupt", "reread") else 3,
+                means=f"The function {name} fails; its log names the {_OF_LOGS.get(name, 'file system or the task')}.",
                 then="belay doctor",
             )
 

@@ -87,8 +87,15 @@ def dashboard(
         _graph("Budget spent: percent", [measures.of_fleet("BudgetSpentPercent", "Maximum", label="highest")]),
     )
     page.add_widgets(
-        _graph("Loss", [measures.of_each_job("loss", "Average")], width=12),
-        _graph("A step: seconds", [measures.of_each_job("step_seconds", "Average")], width=12),
+        _graph("Loss", [measures.of_each_job("loss", "Average")]),
+        _graph("A step: seconds", [measures.of_each_job("step_seconds", "Average")]),
+        _graph(
+            "Read again in S3: bytes, and checkpoints that are damaged",
+            [
+                measures.of_fleet("RereadBytes", "Sum", label="bytes"),
+                measures.of_fleet("DamagedCheckpoints", "Maximum", label="damaged"),
+            ],
+        ),
     )
     return page
 

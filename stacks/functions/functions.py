@@ -41,7 +41,8 @@ class Functions(Construct):
         self.teardown = TeardownFunctions(make, resources)
         self.safety = SafetyFunctions(make, resources)
         asked = (self.training.accept, self.teardown.find, self.teardown.verify, self.teardown.certify)
-        resources.decrypt_for([*(one.function for one in asked), self.safety.sweep, self.safety.pump])
+        alone = (self.safety.sweep, self.safety.pump, self.safety.reread)
+        resources.decrypt_for([*(one.function for one in asked), *alone])
 
     @property
     def all(self) -> list[lambda_.Function]:

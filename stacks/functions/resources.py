@@ -7,6 +7,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from belay.contract.reread import REREAD
 from belay.policy.fitting import quota_code
 from stacks.backends.base import Backend
 from stacks.encryption import may_use
@@ -72,6 +73,11 @@ class Resources:
             self.read_trainer_log,
             self.write("ledger.json"),
         ]
+
+    @property
+    def reread_document(self) -> list[iam.PolicyStatement]:
+        key = self._bucket.arn_for_objects(REREAD)
+        return [allow("s3:GetObject", key), allow("s3:PutObject", key)]
 
     def decrypt_for(self, functions: list[iam.IGrantable]) -> None:
         for function in functions:

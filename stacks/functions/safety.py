@@ -38,6 +38,24 @@ class SafetyFunctions:
             ],
             timeout=Duration.minutes(5),
         )
+        self.reread = make.function(
+            "safety.reread",
+            environment={
+                **resources.in_bucket,
+                **resources.mails,
+                "BELAY_REREAD_GIB_A_DAY": str(resources.settings.reread_gib_a_day),
+            },
+            allowed=[
+                resources.list_runs,
+                resources.read("ledger.json", "checkpoints/*"),
+                resources.write("ledger.json"),
+                *resources.reread_document,
+                *resources.mail,
+            ],
+            # Lambda's network grows with its memory, up to about this.
+            memory_mib=1792,
+            timeout=Duration.minutes(15),
+        )
         self.pump = make.function(
             "safety.pump",
             environment={**resources.in_bucket, **resources.deployed, **resources.mails, **resources.trainer_log},

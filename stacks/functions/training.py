@@ -35,7 +35,7 @@ class TrainingFunctions:
             },
             allowed=[
                 resources.list_runs_and_data(),
-                resources.read("run.json", "checkpoints/*"),
+                resources.read("run.json", "ledger.json", "checkpoints/*"),
                 resources.write("run.json"),
                 allow("ec2:DescribeInstanceTypes", "*"),
                 *resources.see_vcpu_quotas(),

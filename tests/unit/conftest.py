@@ -31,6 +31,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         "BELAY_TRAIN_MACHINE_ARN": TRAIN,
         "BELAY_TEARDOWN_MACHINE_ARN": TEARDOWN,
         "BELAY_NOTICES_TOPIC_ARN": NOTICES,
+        "BELAY_REREAD_GIB_A_DAY": "1",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)

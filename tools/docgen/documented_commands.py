@@ -20,7 +20,7 @@ ON_THE_LOCAL_CLOUD = "run against the stacks on a local cloud"
 HOW = {
     "aws autoscaling set-instance-protection": "not run: the local cloud takes no instance away",
     "aws fsx create-data-repository-task": "not run: it needs a file system that a removal left behind",
-    "aws iam create-service-linked-role": "not run: the local cloud needs no such role",
+    "aws iam create-service-linked-role": "not run: the account of the local cloud has that role",
     "aws": ON_THE_LOCAL_CLOUD,
     "belay": ON_THE_LOCAL_CLOUD,
     "make": DRY,

@@ -45,6 +45,8 @@ def ls(name: str, *, deployment_name: str, as_json: bool) -> Exit:
 def _state(entry: LedgerEntry, *, is_there: bool) -> str:
     if entry.verified_at and not is_there:
         return "was proven, and is not there any more"
+    if entry.damage_sentence:
+        return f"was proven, and {entry.damage_sentence}"
     return entry.problem or (f"proven ({entry.proof})" if entry.verified_at else "not proven yet")
 
 

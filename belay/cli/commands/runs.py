@@ -19,6 +19,7 @@ from belay.client.progress import Snapshot, progress_of, saves_sentence
 from belay.client.reading import Run
 from belay.client.show import Display, certificate_panel, checkpoints_table
 from belay.contract.faults import JobRefused
+from belay.contract.ledger import Ledger
 from belay.contract.plan import RunPlan
 from belay.contract.run import run_id
 from belay.contract.verdict import Durability
@@ -166,6 +167,7 @@ def status(name: str, *, deployment_name: str, as_json: bool) -> Exit:
         return Exit.OK
     rows = [("run", run.prefix.run), ("job", run.prefix.job), ("status", snapshot.status), ("at", state)]
     rows += _progress_rows(snapshot, estimate)
+    rows += _damage_rows(snapshot.ledger)
     if certificate:
         rows.append(("verdict", certificate.sentence))
     elif snapshot.is_over and plan is None:
@@ -177,6 +179,11 @@ def status(name: str, *, deployment_name: str, as_json: bool) -> Exit:
     id = run.prefix.run
     output.line(f"Next: belay {'report' if certificate else 'watch'} {id}   belay events {id}")
     return Exit.OK
+
+
+def _damage_rows(ledger: Ledger | None) -> list[tuple[str, Any]]:
+    damaged = ledger.damaged if ledger else []
+    return [("damaged", f"step {entry.step} {entry.damage_sentence}") for entry in damaged]
 
 
 def _progress_rows(snapshot: Snapshot, estimate: Estimate) -> list[tuple[str, Any]]:

@@ -30,16 +30,13 @@ NEVER_CALLED_HERE = {
         "events:DescribeRule",
         "events:PutRule",
         "events:PutTargets",
-        "iam:AttachRolePolicy",
-        "iam:CreateServiceLinkedRole",
-        "iam:PutRolePolicy",
     },
     "for FSx, which asks it of who links a bucket": {"s3:Get*", "s3:List*"},
-    "X-Ray and the delivery of logs": {
+    "X-Ray and the writing of logs": {
         "logs:CreateLogStream",
         "logs:DescribeLogStreams",
         "logs:PutLogEvents",
-        *LOG_DELIVERY_AND_X_RAY,
+        *(action for action in LOG_DELIVERY_AND_X_RAY if action.startswith("xray:")),
     },
     "the agent on a GPU instance": {
         "ecr:BatchCheckLayerAvailability",

@@ -67,7 +67,7 @@ def test_a_warning_from_spot_that_was_not_heeded_alarms_at_once_and_a_round_that
     alarms: dict[str, Resource],
 ) -> None:
     periods = {name: alarm.properties["EvaluationPeriods"] for name, alarm in alarms.items() if name.endswith("Fails")}
-    assert periods == {"InterruptFails": 1, "PumpFails": 3, "SweepFails": 3}
+    assert periods == {"InterruptFails": 1, "PumpFails": 3, "SweepFails": 3, "RereadFails": 1}
 
 
 def written_figures() -> set[str]:

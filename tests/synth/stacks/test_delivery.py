@@ -13,7 +13,7 @@ from tools.definitions import delivery
 from tools.definitions.templates import Assembly
 
 Properties = dict[str, Any]
-PROMISED = {"belay-pump": PUMP_EVERY, "belay-sweep": timedelta(minutes=5)}
+PROMISED = {"belay-pump": PUMP_EVERY, "belay-sweep": timedelta(minutes=5), "belay-reread": timedelta(days=1)}
 RESCUE, PUMP, SWEEP = "Rescue/OnUnfinished", "Pump/EachMinute", "Sweep/EachFewMinutes"
 RULE, ROLE, PERMISSION = "AWS::Events::Rule", "AWS::IAM::Role", "AWS::Lambda::Permission"
 

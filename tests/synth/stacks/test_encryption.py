@@ -10,7 +10,7 @@ from tools.definitions.templates import Assembly
 from tools.proofs.permissions.simulator import ALLOWED, Policies, Question, ask, policies_of
 
 FUNCTIONS = "Team1xTraining/Functions"
-IN_BUCKET = {"accept", "find", "verify", "certify", "sweep", "pump"}
+IN_BUCKET = {"accept", "find", "verify", "certify", "sweep", "pump", "reread"}
 VIA_S3 = {"kms:ViaService": "s3.us-east-1.amazonaws.com"}
 
 

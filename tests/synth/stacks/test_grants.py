@@ -173,6 +173,7 @@ def test_functions_write_their_own_files_of_a_run_and_nothing_else(all_grants: l
         "accept-role": {"run.json"},
         "certify-role": {"certificate.json", "events.jsonl"},
         "pump-role": {"ledger.json", "pump.json"},
+        "reread-role": {"ledger.json", "arn:aws:s3:::belaydata-bucket/reread.json"},
         "verify-role": {"ledger.json"},
     }
 

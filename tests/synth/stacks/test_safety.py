@@ -1,7 +1,11 @@
 """What works beside the flow: rescue, pump, logs, and the topic for notices."""
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.assertions import Template
 
+from stacks.safety import Reread
 from tools.definitions.grants import grants_at_resources
 from tools.definitions.templates import Assembly
 
@@ -70,6 +74,18 @@ def test_the_pump_runs_every_minute(assembly: Assembly) -> None:
     assert [target["Arn"] for target in rule["Targets"]] == [
         "arn:aws:lambda:us-east-1:123456789012:function:belay-pump"
     ]
+
+
+@pytest.mark.parametrize(("enabled", "state"), [(True, "ENABLED"), (False, "DISABLED")])
+def test_reading_proven_checkpoints_again_can_be_turned_off(enabled: bool, state: str) -> None:
+    stack = Stack(App(), "Alone")
+    code = lambda_.Code.from_inline("def handler(event, context): pass")
+    function = lambda_.Function(
+        stack, "Function", code=code, handler="index.handler", runtime=lambda_.Runtime.PYTHON_3_14
+    )
+    Reread(stack, "Reread", function=function, enabled=enabled)
+    [rule] = Template.from_stack(stack).find_resources("AWS::Events::Rule").values()
+    assert (rule["Properties"]["State"], rule["Properties"]["ScheduleExpression"]) == (state, "rate(1 day)")
 
 
 def test_every_log_is_kept_for_a_time_and_not_for_ever(assembly: Assembly, private: Assembly) -> None:

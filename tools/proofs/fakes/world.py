@@ -48,6 +48,9 @@ class Context:
     invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:function"
     aws_request_id: str = "00000000-0000-0000-0000-000000000000"
 
+    def get_remaining_time_in_millis(self) -> int:
+        return 900_000
+
 
 def checksum(body: bytes) -> str:
     return base64.b64encode(crc64nvme(body).to_bytes(8, "big")).decode()

@@ -55,6 +55,7 @@ def _run_all(deployed: Deployed) -> None:
         print(f"{run.job['name']}: {run.finish().certificate.sentence}")
     resumed = deployed.start(digits("success", steps=40)).finish()
     print(f"resumed: {resumed.certificate.sentence}")
+    deployed.cloud.client("lambda").invoke(FunctionName=f"{deployed.deployment.name}-reread")
 
 
 if __name__ == "__main__":
