@@ -25,6 +25,8 @@ class Identity:
 # In the user agent of what one of our services asks another: AWS's do not call each other through the public APIs.
 _OUR_OWN = "belay-local-cloud-itself"
 ROOT = Identity(access_key=ACCESS_KEY, secret_key=SECRET_KEY)
+# SDKs put "sync-" before the host of some calls, as TestState: no such name leads to this machine.
+_CONFIG = Config(retries={"total_max_attempts": 3}, max_pool_connections=64, inject_host_prefix=False)
 
 
 def of_the_cloud_itself() -> Config:
@@ -41,7 +43,7 @@ class Clients:
 
     def __init__(self, *, endpoint: str, config: Config | None = None) -> None:
         self._endpoint = endpoint
-        self._config = config or Config(retries={"total_max_attempts": 3}, max_pool_connections=64)
+        self._config = config or _CONFIG
         self._lock = threading.Lock()
         self._made: dict[tuple[str, Identity], Any] = {}
         self.on_made: Callable[[Any], None] = lambda client: None

@@ -99,6 +99,7 @@ TABLE = (
     Private(f"{SERVICES}.stepfunctions", "_create_state_machine", "what AWS does not create is refused"),
     Private(f"{SERVICES}.stepfunctions", "_update_state_machine", "what AWS does not create is refused"),
     Private(f"{SERVICES}.stepfunctions", "_validate_state_machine_definition", "the same rules, without creating"),
+    Private(f"{SERVICES}.stepfunctions", "_test_state", "one state is run by the interpreter too"),
     Private(f"{SERVICES}.stepfunctions", "_stop_execution", "a stop reaches the interpreter"),
     Private(f"{SERVICES}.stepfunctions", "_get_execution_history", "the history is the interpreter's"),
     Private(f"{SERVICES}.stepfunctions", "_emit_execution_status_event", "the status event as AWS sends it"),

@@ -58,6 +58,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
         fault_injection,
         history,
         request_limits,
+        single_states,
         sizes,
         sync_tasks,
         tokens,
@@ -139,6 +140,7 @@ def assemble(settings: Settings) -> tuple[App, Ecs]:
     fault_injection.install(faults, lambda arn: clients.get("stepfunctions").stop_execution(executionArn=arn))
     executions = Executions()
     executions.install()
+    single_states.install(executions.worker_of)
     tokens.install(executions)
     request_limits.install({"RedriveExecution": execution_requests.redrive})
     return with_control(engines.use("ministack.app", "app"), faults, recorder, ecs.metadata), ecs

@@ -77,7 +77,7 @@ class Executions:
         """Runs an execution to its end, on the thread that ministack made for it."""
         record = self._records[arn]
         try:
-            worker = self.workers[arn] = self._worker(record)
+            worker = self.workers[arn] = self.worker_of(record, self._machines[record["stateMachineArn"]])
             worker.stopped = lambda: record["status"] != "RUNNING"  # type: ignore[attr-defined]
             worker._execution_logic()  # type: ignore[no-untyped-call]
         except StoppedEarly:
@@ -98,8 +98,9 @@ class Executions:
                 history.time_out(worker.env)
                 self._end(record, "TIMED_OUT", error="States.Timeout")
 
-    def _worker(self, record: dict[str, Any]) -> ExecutionWorker:
-        machine = self._machines[record["stateMachineArn"]]
+    @staticmethod
+    def worker_of(record: dict[str, Any], machine: dict[str, Any]) -> ExecutionWorker:
+        """The interpreter for one execution of a machine."""
         role = machine["roleArn"]
         details = EvaluationDetails(
             aws_execution_details=AWSExecutionDetails(account=ACCOUNT, region=REGION, role_arn=role),

@@ -84,6 +84,7 @@ def install(ecs: Ecs) -> None:
         "DescribeTasks": ecs.describe_tasks,
         "ListTasks": ecs.list_tasks,
         "ListContainerInstances": ecs.list_container_instances,
+        "DescribeContainerInstances": ecs.describe_container_instances,
     }
     for name, operation in ours.items():
         actions[name] = _answering(operation)

@@ -119,3 +119,14 @@ def test_under_a_fault_a_new_task_is_seen_late(fleet: Fleet) -> None:
     assert fleet.listed() == [seen]
     eventually(lambda: set(fleet.listed()) == {task, seen})
     assert fleet.status(task) in ("PROVISIONING", "PENDING", "RUNNING")
+
+
+def test_an_instance_says_how_much_it_registered(fleet: Fleet) -> None:
+    fleet.run()
+    [arn, *_] = eventually(fleet.instances)
+    asked = {"cluster": CLUSTER, "containerInstances": [arn, "arn:gone"]}
+    answer = fleet.ecs.describe_container_instances(asked)
+    [found] = answer["containerInstances"]
+    registered = {one["name"]: one["integerValue"] for one in found["registeredResources"]}
+    assert registered == {"CPU": fleet.group.size.cpu_units, "MEMORY": fleet.group.size.memory_mib}
+    assert [one["reason"] for one in answer["failures"]] == ["MISSING"]

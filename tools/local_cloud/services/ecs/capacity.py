@@ -105,6 +105,11 @@ class Capacity:
         with self._lock:
             return [one.host for one in self._all() if one.ready and one.cluster == cluster]
 
+    def sizes(self, cluster: str) -> list[tuple[str, Size]]:
+        """The same, with the room that each registered."""
+        with self._lock:
+            return [(one.host, one.size) for one in self._all() if one.ready and one.cluster == cluster]
+
     def _start(self, task: Task, group: Group, instances: list[Instance]) -> Instance | None:
         wanted = 1 if instances else FROM_ZERO
         new = [

@@ -73,6 +73,17 @@ def container_instance_arn(cluster: str, host: str) -> str:
     return f"arn:aws:ecs:{REGION}:{ACCOUNT}:container-instance/{cluster}/{host}"
 
 
+def describe_instance(arn: str, host: str, size: Size) -> Wire:
+    """The ContainerInstance structure of the API, as far as something reads it."""
+    resources = [{"name": "CPU", "integerValue": size.cpu_units}, {"name": "MEMORY", "integerValue": size.memory_mib}]
+    return {
+        "containerInstanceArn": arn,
+        "ec2InstanceId": instance_id(host),
+        "status": "ACTIVE",
+        "registeredResources": [{**one, "type": "INTEGER"} for one in resources],
+    }
+
+
 @dataclass(eq=False, kw_only=True)
 class Task:
     """A task and its containers; `version` counts what a watcher could have seen change."""

@@ -12,7 +12,14 @@ from tools.local_cloud.faults import FaultRegistry, TaskSeenLate
 from tools.local_cloud.services.ecs import limits
 from tools.local_cloud.services.ecs.capacity import Capacity, Group
 from tools.local_cloud.services.ecs.launch import Launcher
-from tools.local_cloud.services.ecs.model import Task, Wire, container_instance_arn, instance_id, new_task
+from tools.local_cloud.services.ecs.model import (
+    Task,
+    Wire,
+    container_instance_arn,
+    describe_instance,
+    instance_id,
+    new_task,
+)
 from tools.local_cloud.services.ecs.placement import Registry, check_overrides, placement
 from tools.local_cloud.services.ecs.run import Runner, RunningTask
 from tools.local_cloud.services.errors import AwsError
@@ -155,6 +162,15 @@ class Ecs:
         found = [container_instance_arn(name, host) for host in hosts]
         shown, token = page(found, request, error="InvalidParameterException")
         return {"containerInstanceArns": list(shown), **({"nextToken": token} if token else {})}
+
+    def describe_container_instances(self, request: Wire) -> Wire:
+        """Which EC2 instance each is, and the room that it registered."""
+        name = self._registry.cluster(request.get("cluster", "default"))["clusterName"]
+        sizes = {container_instance_arn(name, host): (host, size) for host, size in self._capacity.sizes(name)}
+        asked = request["containerInstances"]
+        found = [describe_instance(arn, *sizes[arn]) for arn in asked if arn in sizes]
+        missing = [{"arn": arn, "reason": "MISSING"} for arn in asked if arn not in sizes]
+        return {"containerInstances": found, "failures": missing}
 
     def tag_resource(self, request: Wire) -> Wire:
         """Of tasks only; the platform has the rest."""
