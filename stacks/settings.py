@@ -65,6 +65,7 @@ class Settings(BaseModel):
     )
     deploy_over_runs: bool = Field(
         default=False, description="Deploy although runs are alive that cannot go on with this version."
+    )
     reread_gib_a_day: int = Field(
         default=50,
         ge=0,

@@ -27,6 +27,10 @@ class Backend(Protocol):
 
     def untag(self, task: str, key: str) -> None: ...
 
+    def registered_mib(self, run: str) -> int | None:
+        """How much memory the instance of the run's task has for tasks; None as long as it has no instance."""
+        ...
+
 
 def connect() -> Backend:
     """By the variables that stacks/backends gives a function for this."""

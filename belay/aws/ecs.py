@@ -65,6 +65,18 @@ class Ecs:
     def untag(self, task: str, key: str) -> None:
         self._ecs.untag_resource(resourceArn=task, tagKeys=[key])
 
+    def registered_mib(self, run: str) -> int | None:
+        described = self._described(self._list(desiredStatus="RUNNING"))
+        own = [raw for raw in described if _environment(raw).get(RUN) == run]
+        hosts = [raw["containerInstanceArn"] for raw in own if raw.get("containerInstanceArn")]
+        if not hosts:
+            return None
+        [found, *_] = self._ecs.describe_container_instances(cluster=self._cluster, containerInstances=hosts)[
+            "containerInstances"
+        ]
+        registered = {each["name"]: each.get("integerValue") for each in found["registeredResources"]}
+        return int(registered["MEMORY"])
+
     def _list(self, **asked: Any) -> list[str]:
         return [arn for page in self._pages(family=self._family, **asked) for arn in page["taskArns"]]
 

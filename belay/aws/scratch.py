@@ -39,6 +39,14 @@ def reading_of(file_system: FileSystem | None) -> Reading:
     return file_system.reading if file_system else _NEWS_OF_THE_END
 
 
+def associations(fsx: Any, file_system_id: str) -> list[dict[str, Any]]:
+    return list(_all(fsx.describe_data_repository_associations, "Associations", file_system_id))
+
+
+def repository_tasks(fsx: Any, file_system_id: str) -> list[dict[str, Any]]:
+    return list(_all(fsx.describe_data_repository_tasks, "DataRepositoryTasks", file_system_id))
+
+
 def link(fsx: Any, file_system_id: str, association_id: str) -> Reading:
     """How far a link is, with the import task that it began. Links are made one after the other."""
     try:
@@ -50,7 +58,7 @@ def link(fsx: Any, file_system_id: str, association_id: str) -> Reading:
     reading = phases.of_link(raw["Lifecycle"], _failure(raw))
     if reading.phase is not Phase.READY:
         return reading
-    tasks = _all(fsx.describe_data_repository_tasks, "DataRepositoryTasks", file_system_id)
+    tasks = repository_tasks(fsx, file_system_id)
     imports = [one for one in tasks if one["Type"] == IMPORT and one["CreationTime"] >= raw["CreationTime"]]
     return phases.of_linked(reading, [phases.of_import(one["Lifecycle"], _failure(one)) for one in imports])
 

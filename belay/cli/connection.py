@@ -23,6 +23,8 @@ from belay.contract.run import RUN, run_id
 from belay.policy.training_tasks import TrainingTask
 
 _SIDE_BY_SIDE = 8
+# The list of prices is of all Regions, and is asked in this one.
+_REGION_OF = {"pricing": "us-east-1"}
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ def clients() -> Clients:
     if session.region_name is None:
         raise Refused("no Region is set; set AWS_REGION, or name a profile that has one in AWS_PROFILE")
     config = Config(retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=10, read_timeout=60)
-    make: Callable[[str], Any] = cache(lambda service: session.client(service, config=config))
+    make: Callable[[str], Any] = cache(
+        lambda service: session.client(service, region_name=_REGION_OF.get(service), config=config)
+    )
     return make
 
 

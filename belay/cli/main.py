@@ -255,10 +255,30 @@ def sweep(
 
 
 @app.command(rich_help_panel=_BEFORE)
-def doctor(deployment: Deployment = "belay", as_json: AsJson = False) -> None:
-    """Check what would make a run fail: credentials, quotas, roles, zones, deployment."""
-    from belay.cli.commands import doctor
+def doctor(
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Run a small job, and see which assumptions about AWS hold. It costs money."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --live: do not ask.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With --live: the file; belay-facts.json here if left out.")
+    ] = None,
+    deployment: Deployment = "belay",
+    as_json: AsJson = False,
+) -> None:
+    """Check what would make a run fail: credentials, quotas, roles, zones, deployment.
 
+    With --live it runs a small job instead, says of each thing that Belay assumes of AWS whether it held, writes that
+    into a file that can be shared, and removes what it made. It says first how long that takes and what it costs, and
+    asks. Ctrl-C ends the run and cleans up.
+    """
+    from belay.cli.commands import doctor, doctor_live
+
+    if live:
+        _end(doctor_live.live(out=out, confirm=_confirm(yes), yes=yes, deployment_name=deployment, as_json=as_json))
+    if yes or out:
+        raise typer.BadParameter("--yes and --out go with --live")
     _end(doctor.doctor(deployment_name=deployment, as_json=as_json))
 
 

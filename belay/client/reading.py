@@ -44,6 +44,8 @@ class Run:
         self._lines: dict[str, datetime] = {}
         self._plan = plan
         self._other_teardown: str | None = None
+        self.histories: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
+        """Of Train and of its teardown, as the last snapshot read them."""
 
     @cached_property
     def _at_first(self) -> dict[str, Any]:
@@ -77,6 +79,7 @@ class Run:
         status = str(self.describe()["status"])
         train = self._history(self.execution_arn) if status != FORGOTTEN else []
         teardown = self._teardown(train, is_over=status != "RUNNING") if train else []
+        self.histories = train, teardown
         return Snapshot(
             status=status,
             entered=_by_time([*entered(train), *entered(teardown, teardown=True)]),

@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from belay.cli.main import app
+from tests.e2e.documents import Belay
 from tools.definitions.templates import Assembly
+from tools.local_cloud import environment
 from tools.local_cloud.cloud import LocalCloud
 from tools.local_runs.deploy import deployed_on, upload_digits
 from tools.local_runs.jobs import TIME_SCALE
@@ -31,3 +35,19 @@ def deployed(uploaded: Deployed, assembly: Assembly) -> Iterator[Deployed]:
     uploaded.cloud.clear_faults()
     refused = recorded_calls.refused_by_the_simulator(uploaded.cloud, assembly)
     assert not refused, "calls that were allowed here, and would not be on AWS:\n" + "\n".join(refused)
+
+
+@pytest.fixture
+def belay(deployed: Deployed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Belay:
+    """Only the ordinary AWS configuration points it to the local cloud."""
+    for name, value in environment.for_aws(deployed.cloud.settings).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def ask(*words: str) -> tuple[int, str]:
+        answer = CliRunner().invoke(app, list(words), input="y\n")
+        if answer.exception and not isinstance(answer.exception, SystemExit):
+            raise answer.exception
+        return answer.exit_code, answer.stdout
+
+    return ask

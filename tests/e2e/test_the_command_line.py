@@ -5,33 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from belay.cli.main import app
 from belay.cli.outcome import Exit, Refused
 from belay.contract.verdict import Durability, Training
 from tests.e2e import documents
 from tests.e2e.documents import Belay
-from tools.local_cloud import environment
 from tools.local_cloud.faults import KillTraining
 from tools.local_runs.jobs import digits, script
 from tools.local_runs.runs import Deployed, Run
-
-
-@pytest.fixture
-def belay(deployed: Deployed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Belay:
-    """Only the ordinary AWS configuration points it to the local cloud."""
-    for name, value in environment.for_aws(deployed.cloud.settings).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-
-    def ask(*words: str) -> tuple[int, str]:
-        answer = CliRunner().invoke(app, list(words), input="y\n")
-        if answer.exception and not isinstance(answer.exception, SystemExit):
-            raise answer.exception
-        return answer.exit_code, answer.stdout
-
-    return ask
 
 
 def of_json(belay: Belay, *words: str) -> Any:

@@ -63,7 +63,7 @@ def _watch(run: Run) -> Exit:
     snapshot: Snapshot | None = None
     try:
         with Display(out, started_at=run.started_at) as display:
-            for snapshot, plan in _snapshots(run):
+            for snapshot, plan in snapshots(run):
                 rates = plan.rates if plan else None
                 display.show(snapshot, estimate_of(snapshot, rates, begin=run.started_at, now=datetime.now(UTC)))
     except KeyboardInterrupt:
@@ -86,7 +86,8 @@ def _watch(run: Run) -> Exit:
     return of_verdict(certificate.verdict)
 
 
-def _snapshots(run: Run) -> Iterator[tuple[Snapshot, RunPlan | None]]:
+def snapshots(run: Run) -> Iterator[tuple[Snapshot, RunPlan | None]]:
+    """Until the run is over and has its certificate, through lost connections."""
     lost_since: float | None = None
     while True:
         try:

@@ -15,7 +15,7 @@ class Rule(NamedTuple):
     operation: str
     rule: str
     source: str
-    """Where AWS says so. `[?]`: it is only believed; `belay doctor` or a first run will show it."""
+    """Where AWS says so. `[?]`: it is only believed; `belay doctor --live` shows what it can of that."""
     enforced_by: str
     """A test, as pytest names it; or why this cloud does not enforce it."""
 

@@ -1,0 +1,1 @@
+"""Which of Belay's assumptions held, by what was seen. Pure."""
