@@ -13,8 +13,14 @@ from tools.local_runs.jobs import digits
 from tools.local_runs.runs import Deployed, Run
 
 Belay = Callable[..., tuple[int, str]]
-# Run in test_the_command_line.py.
-_ELSEWHERE = {("submit", "job.json", "--follow"), ("drill", "job.json"), ("kill", "RUN")}
+# Run in test_the_command_line.py and test_doctor_live.py.
+_ELSEWHERE = {
+    ("submit", "job.json", "--follow"),
+    ("drill", "job.json"),
+    ("kill", "RUN"),
+    ("doctor", "--live"),
+    ("doctor", "--live", "--deployment", "canary"),
+}
 _OF_LIVING_RUNS = {("submit", "job.json"), ("resume", "RUN"), ("cancel", "RUN")}
 # A local cloud has no real quotas, and other tests leave file systems that are kept.
 _MAY_HAVE_FINDINGS = {"doctor", "kept", "sweep"}

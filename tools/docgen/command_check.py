@@ -17,6 +17,7 @@ import typer
 from botocore import xform_name
 
 from belay.cli.main import app
+from stacks.settings import Settings
 from tools.repository import REPOSITORY
 
 PAGES = [
@@ -180,9 +181,19 @@ def _npx(words: list[str]) -> None:
         raise WrongCommand(f"npx: package.json does not install {program}")
     if not re.search(rf"^  cdk {re.escape(verb)} ", _cdk_help(), re.MULTILINE):
         raise WrongCommand(f"cdk: there is no verb {verb}")
-    for option in rest:
+    left = iter(rest)
+    for option in left:
+        if option == "-c":
+            _context(next(left, ""))
         if not re.search(rf"(?<!\S){re.escape(option)}(?![\w-])", _cdk_help(verb)):
             raise WrongCommand(f"cdk {verb}: there is no {option}")
+
+
+def _context(word: str) -> None:
+    """A setting, as in belay:instance_type=m7i.large."""
+    name, is_set, _ = word.partition("=")
+    if not is_set or name.removeprefix("belay:") not in Settings.model_fields:
+        raise WrongCommand(f"cdk: there is no setting {word}")
 
 
 @functools.cache

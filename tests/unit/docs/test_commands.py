@@ -32,6 +32,7 @@ def test_a_command_in_the_docs_would_be_understood(command: Command) -> None:
         ("python -m tools.schemas", "no module"),
         ("npx cdk destory --all", "no verb destory"),
         ("npx cdk deploy --every", "no --every"),
+        ("npx cdk deploy -c belay:instance=m7i.large", "no setting belay:instance"),
         ("pip install torch==1.0", "torch==1.0"),
         ("kubectl get pods", "no check knows this program"),
     ],
