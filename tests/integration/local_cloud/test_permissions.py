@@ -96,7 +96,7 @@ class OldAccount:
 
 LINKED = (
     "arn:aws:iam::123456789012:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com"
-    "/AWSServiceRoleForFSxS3Access_fs-0123456789abcdef0"
+    "/AWSServiceRoleForFSxS3Access_fs-0123456789abcdef0"  # pragma: allowlist secret
 )
 
 
