@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from belay.contract.states import TrainState
+
 # Polls go round and round, and questions lead on at once: what counts for a person is where they led.
-_IN_BETWEEN = {"WaitStateEntered", "ChoiceStateEntered"}
-_INSIDE_A_POLL = re.compile(r".*: (asked for|how far\?)")
+_QUESTION = "ChoiceStateEntered"
+_INSIDE_A_POLL = re.compile(r".*: (asked for|wait|how far\?)")
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,12 @@ class Trouble:
 
 
 def entered(events: Iterable[dict[str, Any]], *, teardown: bool = False) -> list[Entered]:
-    """The states that were entered, without those in which a flow only waits or decides."""
+    """The states that were entered, without those in which a flow only polls or decides."""
     return [
         Entered(event["timestamp"], name, teardown)
         for event in events
         if "stateEnteredEventDetails" in event
-        and event["type"] not in _IN_BETWEEN
+        and event["type"] != _QUESTION
         and not _INSIDE_A_POLL.fullmatch(name := event["stateEnteredEventDetails"]["name"])
     ]
 
@@ -53,10 +55,12 @@ def troubles(events: Iterable[dict[str, Any]]) -> list[Trouble]:
 
 
 def child_execution(events: Iterable[dict[str, Any]]) -> str | None:
-    """The execution that this one started and waits for: Train's teardown."""
+    """The execution that Train started for its end; not those in which it gave a file system back."""
+    state = ""
     for event in events:
+        state = event.get("stateEnteredEventDetails", {}).get("name", state)
         details = event.get("taskSubmittedEventDetails")
-        if details and details["resourceType"] == "states":
+        if details and details["resourceType"] == "states" and state == TrainState.TEARDOWN:
             return str(json.loads(details["output"])["ExecutionArn"])
     return None
 

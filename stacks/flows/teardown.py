@@ -31,12 +31,12 @@ from stacks.ownership import Ownership
 _PROOFS = 3
 
 found, is_there, exported = OfTeardown.found, OfTeardown.is_there, OfTeardown.exported
+starts_again = OfTeardown.starts_again
 verification, proofs, trouble = OfTeardown.verification, OfTeardown.proofs, OfTeardown.trouble
 certificate = OfTeardown.certificate
 # What the execution was started with, in its first state and in any.
 _INPUT = given(TeardownInput)
 _ORDER = Place("$states.context.Execution.Input", TeardownInput)
-_STARTS_AGAIN = f"$exists({_ORDER.starts_again}) and {_ORDER.starts_again}"
 
 
 class TeardownMachine(Construct):
@@ -171,7 +171,7 @@ class TeardownMachine(Construct):
         keep.next(tell).next(certify)
         certify.next(
             self._choice(TeardownState.IS_KEPT)
-            .when(_is(f"{certificate.durability} = '{Durability.KEPT}' or {_STARTS_AGAIN}"), self._kept())
+            .when(_is(f"{certificate.durability} = '{Durability.KEPT}' or {starts_again}"), self._kept())
             .otherwise(sfn.Succeed.jsonata(self, TeardownState.TORN_DOWN, outputs=condition(certificate)))
         )
 
@@ -200,7 +200,7 @@ class TeardownMachine(Construct):
     def _will_start_again(self) -> sfn.Choice:
         """A run that waits for AWS is not over: its certificate comes with its end."""
         given_back = sfn.Succeed.jsonata(self, TeardownState.GIVEN_BACK, outputs={})
-        return self._choice(TeardownState.WILL_START_AGAIN).when(_is(_STARTS_AGAIN), given_back)
+        return self._choice(TeardownState.WILL_START_AGAIN).when(_is(starts_again), given_back)
 
     def _find(self, functions: Functions) -> Ask:
         """By the file system's tags and the cluster's tasks, never by what an earlier state remembered."""
@@ -213,6 +213,7 @@ class TeardownMachine(Construct):
             assign={
                 found: answer,
                 is_there: Expression(f"$exists({answer.file_system.id})"),
+                starts_again: Expression(f"$exists({_INPUT.starts_again}) and {_INPUT.starts_again}"),
                 ended: Expression(f"$exists({_INPUT.ended}) ? {_INPUT.ended} : {answer.ended}"),
                 verification: NULL,
                 proofs: 0,

@@ -41,6 +41,8 @@ class OfTeardown:
     found = Variable("found", FindAnswer)
     is_there = Variable("is_there")
     """Whether there is a file system."""
+    starts_again = Variable("starts_again")
+    """Whether the run goes on without its file system."""
     exported = Variable("exported")
     """Whether the last export task came to its end."""
     task_id = Variable("task_id")

@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from belay.client.history import Entered, child_execution, entered, troubles
+from belay.contract.states import TrainState
 
 START = datetime(2026, 11, 21, 2, 44, 55, tzinfo=UTC)
 
@@ -43,12 +44,16 @@ def test_states_of_the_teardown_are_marked_as_such() -> None:
 def test_the_teardown_is_found_where_train_submitted_it() -> None:
     submitted = {"resourceType": "states", "output": json.dumps({"ExecutionArn": "arn:teardown"})}
     task = {"resourceType": "ecs", "output": json.dumps({"Tasks": []})}
+    given_back = {"resourceType": "states", "output": json.dumps({"ExecutionArn": "arn:given-back"})}
     events = [
         event(1, "TaskSubmitted", taskSubmittedEventDetails=task),
-        event(2, "TaskSubmitted", taskSubmittedEventDetails=submitted),
+        event(2, "TaskStateEntered", stateEnteredEventDetails={"name": TrainState.GIVE_BACK}),
+        event(3, "TaskSubmitted", taskSubmittedEventDetails=given_back),
+        event(4, "TaskStateEntered", stateEnteredEventDetails={"name": TrainState.TEARDOWN}),
+        event(5, "TaskSubmitted", taskSubmittedEventDetails=submitted),
     ]
 
-    assert child_execution(events[:1]) is None
+    assert child_execution(events[:4]) is None
     assert child_execution(events) == "arn:teardown"
 
 

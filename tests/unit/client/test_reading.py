@@ -80,6 +80,7 @@ def test_a_look_puts_train_teardown_log_and_ledger_together() -> None:
     run = run_of(aws)
     aws.enter("Train", seconds=1)
     submitted = {"resourceType": "states", "output": json.dumps({"ExecutionArn": "arn:teardown"})}
+    aws.enter("Teardown", seconds=8)
     aws.add(ARN, {"type": "TaskSubmitted", "taskSubmittedEventDetails": submitted}, 8)
     aws.enter("Verify", seconds=9, arn="arn:teardown")
     aws.log(saved(20, seconds=5).line(), seconds=5)
@@ -87,7 +88,11 @@ def test_a_look_puts_train_teardown_log_and_ledger_together() -> None:
 
     snapshot = run.snapshot()
 
-    assert [(one.state, one.teardown) for one in snapshot.entered] == [("Train", False), ("Verify", True)]
+    assert [(one.state, one.teardown) for one in snapshot.entered] == [
+        ("Train", False),
+        ("Teardown", False),
+        ("Verify", True),
+    ]
     assert [event.kind for event in snapshot.events] == ["saved"]
     assert snapshot.ledger is not None and snapshot.ledger.last_verified_step == 20
 

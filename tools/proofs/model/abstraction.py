@@ -78,9 +78,8 @@ def _without_end_of_training(aws: AwsState) -> AwsState:
 
 @cache
 def of_teardown(one: Teardown) -> Teardown:
-    """It has read its input at its beginning; later it needs only two fields of it."""
-    needed = Frozen({name: one.input[name] for name in ("execution_arn", "starts_again") if name in one.input})
-    return one._replace(input=needed, frame=of_frame(one.frame))
+    """It has read its input at its beginning; later it needs only the ARN."""
+    return one._replace(input=Frozen({"execution_arn": one.input["execution_arn"]}), frame=of_frame(one.frame))
 
 
 @cache
