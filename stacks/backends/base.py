@@ -15,7 +15,7 @@ from belay.contract.deployment import Tasks
 from belay.contract.states import State
 from stacks.flows.jsonata import Expression, Place
 from stacks.flows.machine import Carrier
-from stacks.flows.variables import OfTrain
+from stacks.flows.variables import WAIT_SECONDS, OfTrain
 from stacks.functions.flow_function import FlowFunction
 from stacks.network import Endpoints
 
@@ -30,6 +30,7 @@ TRAINER_ENVIRONMENT = {
     task.NODE: "0",
     task.ATTEMPT: Expression(f"$string({OfTrain.attempt})"),
     task.ATTEMPT_BEGAN: OfTrain.attempt_began,
+    task.WAITED_SECONDS: Expression(f"$string({OfTrain.start_polls} * {WAIT_SECONDS})"),
     task.SCRATCH_DNS: OfTrain.scratch.dns_name,
     task.SCRATCH_MOUNT_NAME: OfTrain.scratch.mount_name,
 }

@@ -37,9 +37,9 @@ def add_retries(
         # For ten hours: the longest outage of a service that we know of took eight (aws.amazon.com/message/101925).
         state.add_retry(
             errors=list(away),
-            interval=Duration.minutes(1),
+            interval=Duration.seconds(5),
             backoff_rate=2,
-            max_attempts=24,
+            max_attempts=28,
             max_delay=Duration.minutes(30),
         )
     if wait_on:

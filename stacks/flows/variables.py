@@ -11,6 +11,10 @@ ended = Variable("ended", Ending)
 """How training ended, as far as is known."""
 
 
+# A history has room for 25,000 events: at this pace for more than three days of waiting, the most that a job may ask.
+WAIT_SECONDS = 900
+
+
 class OfTrain:
     request = Variable("request", AcceptAnswer)
     run = Variable("run")
@@ -24,7 +28,7 @@ class OfTrain:
     association_id = Variable("association_id")
     scratch = Variable("scratch", ScratchPhaseAnswer)
     start_polls = Variable("start_polls")
-    """How often it has waited for AWS, which each time takes WAIT_SECONDS (waiting.py)."""
+    """How often the run has waited for AWS, each time for WAIT_SECONDS."""
     wait = Variable("wait")
     """What it waits for."""
     attempt = Variable("attempt")

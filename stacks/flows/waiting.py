@@ -7,10 +7,7 @@ from belay.contract.messages.training import Wait
 from belay.contract.states import TrainState
 from stacks.backends.base import CarryingState
 from stacks.flows.jsonata import Expression, assigned, condition
-from stacks.flows.variables import OfTrain
-
-# A history has room for 25,000 events: at this pace for more than three days of waiting, the most that a job may ask.
-WAIT_SECONDS = 900
+from stacks.flows.variables import WAIT_SECONDS, OfTrain
 
 
 class WaitToStart(sfn.StateMachineFragment):

@@ -20,7 +20,7 @@ class Allowance:
         return max(0.0, (self.until - now).total_seconds())
 
 
-def allowance_of(plan: RunPlan, *, began: datetime, stop_seconds: int) -> Allowance:
+def allowance_of(plan: RunPlan, *, began: datetime, waited: timedelta, stop_seconds: int) -> Allowance:
     """The end that comes first. Past it Step Functions would end the task, and nobody would have saved."""
     limit = timedelta(seconds=plan.job.limits.train)
     of_time = Allowance(
@@ -28,10 +28,12 @@ def allowance_of(plan: RunPlan, *, began: datetime, stop_seconds: int) -> Allowa
         spent="limits.train leaves only what saving takes",
         exit_code=exit_codes.TIME_SPENT,
     )
-    if plan.spend_until is None or plan.spend_until > of_time.until:
+    # Money is counted by time, and what the run has waited cost nothing.
+    spend_until = plan.spend_until and plan.spend_until + waited
+    if spend_until is None or spend_until > of_time.until:
         return of_time
     return Allowance(
-        until=plan.spend_until,
+        until=spend_until,
         spent="limits.budget_usd leaves only what saving and exporting take",
         exit_code=exit_codes.BUDGET_SPENT,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 _REQUIRED = ("BELAY_RUN", "BELAY_ATTEMPT", "BELAY_SCRATCH_DNS", "BELAY_SCRATCH_MOUNT_NAME")
@@ -20,6 +20,8 @@ class Environment:
     attempt: int
     attempt_began: datetime
     """When the task was asked for: what limits.train counts from."""
+    waited: timedelta
+    """How long the run has waited for AWS before, at no cost."""
     scratch_dns: str
     scratch_mount_name: str
     mount_point: Path
@@ -40,6 +42,7 @@ class Environment:
             node=int(environ.get("BELAY_NODE", "0")),
             attempt=int(environ["BELAY_ATTEMPT"]),
             attempt_began=_moment(environ.get("BELAY_ATTEMPT_BEGAN")),
+            waited=timedelta(seconds=float(environ.get("BELAY_WAITED_SECONDS", "0"))),
             scratch_dns=environ["BELAY_SCRATCH_DNS"],
             scratch_mount_name=environ["BELAY_SCRATCH_MOUNT_NAME"],
             mount_point=Path(environ.get("BELAY_MOUNT_POINT", "/fsx")),

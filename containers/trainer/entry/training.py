@@ -49,7 +49,9 @@ def train(
     for folder in (scratch, settings.trainers):
         give(folder, owner)
 
-    allowance = allowance_of(plan, began=environment.attempt_began, stop_seconds=stop_seconds)
+    allowance = allowance_of(
+        plan, began=environment.attempt_began, waited=environment.waited, stop_seconds=stop_seconds
+    )
 
     def stopping() -> None:
         why = allowance.spent if supervisor.all_spent else None
