@@ -53,7 +53,7 @@ bench-checkpoint: .venv/.bench ## what a checkpoint costs training, beside its p
 chaos: .venv/.local node_modules/.ready ## every fault at every state, for real (20 idle minutes; OPTIONS=--help)
 	@$(IN_VENV) tools.proofs.chaos $(OPTIONS)
 
-outages: .venv/.local node_modules/.ready ## a service of AWS away for eight hours, at each phase of a run (45 idle minutes; OPTIONS=--help)
+outages: .venv/.local node_modules/.ready ## a service of AWS away for eight hours, at each phase of a run (25 idle minutes; OPTIONS=--help)
 	@$(IN_VENV) tools.proofs.outages $(OPTIONS)
 
 crash-test: .venv/.local ## 1,000 kills, 200 power cuts (as root), every call failing: is a checkpoint ever lost? (OPTIONS=--part=0.1)

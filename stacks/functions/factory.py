@@ -20,6 +20,7 @@ _CODE = [
     "belay/cli/**",
     "belay/client/**",
     "belay/report/**",
+    "belay/contract/facts.py",
     "**/__pycache__",
 ]
 

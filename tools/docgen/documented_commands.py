@@ -33,6 +33,7 @@ HOW = {
     "pip install": "run into a folder of its own, without what the package needs",
     "pytest": "run by the gate, with all other tests",
     "python -m tools.local_cloud": "run with other values before every end-to-end test, by tools/local_cloud/cloud.py",
+    "python -m tools.proofs.upgrade.record": "not run, as it writes; tests/synth/upgrade go by what it has written",
     "python -m tools.docgen.outlines": "not run, as it writes; what it would write is compared in tests/synth",
     "python3 -m venv": HERE,
     "source": "not run: it changes the shell that it is typed into",

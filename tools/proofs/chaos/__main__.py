@@ -31,14 +31,14 @@ PAGE = REPOSITORY / "docs" / "chaos.md"
 TIME_SCALE = 100.0
 # A training saves in milliseconds; what does not stop is killed after this.
 _SHORTEST_STOP_SECONDS = 3.0
-# The sweep's half hour, in compressed time.
-_PAUSE_SECONDS = 1800 / TIME_SCALE
+# The sweep's pause.
+_HALF_AN_HOUR = 1800
 
 
 @contextmanager
-def small_cloud(console: Console, state: Path) -> Iterator[Deployed]:
+def small_cloud(console: Console, state: Path, *, time_scale: float = TIME_SCALE) -> Iterator[Deployed]:
     """Belay on a local cloud, with the small training in its bucket."""
-    cloud = LocalCloud(state_dir=state, time_scale=TIME_SCALE, shortest_stop_seconds=_SHORTEST_STOP_SECONDS)
+    cloud = LocalCloud(state_dir=state, time_scale=time_scale, shortest_stop_seconds=_SHORTEST_STOP_SECONDS)
     with cloud:
         with doing(console, "Deploy Belay on a local cloud"):
             cloud.bootstrap()
@@ -46,7 +46,7 @@ def small_cloud(console: Console, state: Path) -> Iterator[Deployed]:
             cloud.deploy(REPOSITORY, **{"belay:max_instances": "12"})
         deployed = Deployed(cloud)
         upload_training(deployed)
-        _compress_the_sweeps_pauses(cloud)
+        _compress_the_sweeps_pauses(cloud, time_scale)
         yield deployed
 
 
@@ -118,13 +118,13 @@ def _publish(console: Console, rows: list[Row], *, cells: int, minutes: float) -
     console.print(f"wrote {PAGE.relative_to(REPOSITORY)} and {PICTURE.relative_to(REPOSITORY)}")
 
 
-def _compress_the_sweeps_pauses(cloud: LocalCloud) -> None:
+def _compress_the_sweeps_pauses(cloud: LocalCloud, time_scale: float) -> None:
     """The sweep measures them by the wall clock, which the local cloud does not compress."""
     functions = cloud.client("lambda")
     variables = functions.get_function_configuration(FunctionName="belay-sweep")["Environment"]["Variables"]
     functions.update_function_configuration(
         FunctionName="belay-sweep",
-        Environment={"Variables": {**variables, "BELAY_PAUSE_SECONDS": str(_PAUSE_SECONDS)}},
+        Environment={"Variables": {**variables, "BELAY_PAUSE_SECONDS": str(_HALF_AN_HOUR / time_scale)}},
     )
 
 

@@ -14,7 +14,7 @@ from belay.contract.ledger import Ledger, LedgerEntry
 from belay.contract.messages.training import Wait
 from belay.contract.verdict import Durability, Ending, Training
 from belay.policy import judging
-from tools.proofs.model import s3, tokens
+from tools.proofs.model import ecs, s3, tokens
 from tools.proofs.model.aws_state import AwsState, End, Export, FileSystem
 from tools.proofs.model.aws_state import Training as TrainingTask
 from tools.proofs.model.execution import Done, Frame, awaited
@@ -203,11 +203,11 @@ def _end(end: End) -> End:
 
 
 def _child(end: End) -> End:
-    """Train reads only a verdict in it, if there is one."""
+    """Train reads whether it succeeded, and a verdict in it, if there is one."""
     is_verdict = end.error and end.error.startswith("Training")
     return (
         End(end.status, _error(end.error), _SOME_TEXT, _value(end.output))
-        if is_verdict or end.output
+        if is_verdict or end.status == "SUCCEEDED"
         else End("ABORTED")
     )
 
@@ -252,7 +252,7 @@ def _training(one: TrainingTask, *, is_awaited: bool) -> TrainingTask:
         return one._replace(code="", reason="", exit=None)
     if one.status != "STOPPED":
         return one
-    cause = compact({"StopCode": one.code, "StoppedReason": one.reason, "Containers": [{"ExitCode": one.exit}]})
+    cause = compact(ecs.described(one))
     return _STOPPED.setdefault((one.arn, one.file_system, one.exit == 0, _judged("States.TaskFailed", cause)), one)
 
 

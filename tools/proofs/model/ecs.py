@@ -51,15 +51,20 @@ def ended(aws: AwsState, arn: str) -> object | None:
     found = _task(aws, arn)
     if found is None or found.status != "STOPPED":
         return None
-    task = {
-        "TaskArn": arn,
-        "LastStatus": "STOPPED",
-        "StopCode": found.code,
-        "StoppedReason": found.reason,
-        "ContainerInstanceArn": "arn:i-1",
-        "Containers": [{"Name": "trainer"} | ({} if found.exit is None else {"ExitCode": found.exit})],
-    }
+    task = described(found)
     return freeze(task) if found.exit == 0 else Fault("States.TaskFailed", compact(task))
+
+
+def described(stopped: Training) -> dict[str, object]:
+    """The task as Step Functions gives it."""
+    return {
+        "TaskArn": stopped.arn,
+        "LastStatus": "STOPPED",
+        "StopCode": stopped.code,
+        "StoppedReason": stopped.reason,
+        "ContainerInstanceArn": "arn:i-1",
+        "Containers": [{"Name": "trainer"} | ({} if stopped.exit is None else {"ExitCode": stopped.exit})],
+    }
 
 
 def stop(aws: AwsState, asked: Frozen) -> tuple[AwsState, object]:

@@ -16,13 +16,15 @@ from tools.console import doing, run_command
 from tools.figures import Figure, publish
 from tools.local_cloud.faults import HoldsAt
 from tools.local_runs.runs import Deployed, Run
-from tools.proofs.chaos.__main__ import TIME_SCALE, small_cloud
+from tools.proofs.chaos.__main__ import small_cloud
 from tools.proofs.chaos.running import DATASET
 from tools.proofs.outages.services import PHASES, SERVICES
 from tools.repository import REPOSITORY
 
 STATE = REPOSITORY / "build" / "outages"
 _HOURS = 8.0
+# An hour in 18 seconds.
+_TIME_SCALE = 200.0
 # How long a run may take afterwards to come to its end, in real seconds.
 _MOST_SECONDS = 300.0
 _STEP_SECONDS = 0.5
@@ -48,7 +50,7 @@ def outages(console: Console) -> None:
     asked = _asked()
     shutil.rmtree(STATE, ignore_errors=True)
     rows: list[Row] = []
-    with small_cloud(console, STATE) as deployed:
+    with small_cloud(console, STATE, time_scale=_TIME_SCALE) as deployed:
         for service in asked.services or SERVICES:
             with doing(console, f"{service} away for {asked.hours:g} hours, runs in {len(PHASES)} phases"):
                 found = list(_round(deployed, service, hours=asked.hours))
@@ -61,7 +63,7 @@ def outages(console: Console) -> None:
 
 def _round(deployed: Deployed, service: str, *, hours: float) -> Iterator[Row]:
     """All phases at once: each run is held at its own until the service is away."""
-    seconds = hours * 3600 / TIME_SCALE
+    seconds = hours * 3600 / _TIME_SCALE
     runs = {phase: _started(deployed, f"{service}-{phase}", state, seconds) for phase, state in PHASES.items()}
     for phase, run in runs.items():
         _until_it_is_there(run, trains=PHASES[phase] is None)
@@ -80,7 +82,7 @@ def _round(deployed: Deployed, service: str, *, hours: float) -> Iterator[Row]:
             training=certificate.verdict.training if certificate else run.status,
             durability=certificate.verdict.durability if certificate else "no certificate",
             left=len(run.file_systems) + len(run.living_tasks),
-            file_system_hours=held[phase] * TIME_SCALE / 3600,
+            file_system_hours=held[phase] * _TIME_SCALE / 3600,
         )
 
 

@@ -180,6 +180,12 @@ class Training(cdk.Stack):
                 [data.bucket.bucket_arn, f"{data.bucket.bucket_arn}/*"],
                 {},
             ),
+            # And this, for the role that it makes itself for the buckets.
+            (
+                ["iam:CreateServiceLinkedRole", "iam:AttachRolePolicy", "iam:PutRolePolicy"],
+                [f"arn:aws:iam::{self.account}:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/*"],
+                {},
+            ),
             (["fsx:CreateDataRepositoryTask"], [f"{arn}:file-system/*"], mine),
             (["fsx:CreateDataRepositoryTask"], [f"{arn}:task/*"], {}),
             (["fsx:DescribeDataRepositoryTasks"], ["*"], {}),
