@@ -81,6 +81,17 @@ def created_again(definition: Json) -> list[str]:
     return faults
 
 
+def retried_elsewhere(definition: Json) -> list[str]:
+    """A retry trains on the file system that it has: on its way there none is given back."""
+    faults = []
+    for scope in (one for one in scopes(definition) if TrainState.TRY_AGAIN in one.states):
+        given_back = [one for one in scope.arrows() if one.target == TrainState.MAY_IT_WAIT]
+        retry = scope.states[TrainState.TRY_AGAIN]["Choices"][0]["Next"]
+        if TrainState.TRAIN not in scope.reachable(retry, without=given_back):
+            faults.append(f"{retry}: a retry does not train")
+    return faults
+
+
 def _named(rules: Iterable[Json]) -> set[str]:
     """Errors of services and Lambdas, without those of Step Functions itself."""
     return {error for rule in rules for error in rule["ErrorEquals"] if not error.startswith("States.")}

@@ -53,6 +53,7 @@ RULES: dict[str, Rule] = {
     "no wait is shorter than ten seconds": invariants.short_waits,
     "every call has a time-out": habits.calls_without_timeout,
     "a run has one file system at a time": habits.created_again,
+    "a retry keeps its file system": habits.retried_elsewhere,
     "what is created has tags": habits.created_without_tags,
     "every call that creates or deletes has a token": habits.calls_without_token,
     "the date of keeping is passed on": answers.kept_since_not_passed_on,

@@ -268,6 +268,11 @@ def test_each_check_sees_its_defect(
             "How did it end? -> Train: begins with an earlier attempt",
         ),
         (
+            habits.retried_elsewhere,
+            lambda s: s["Earlier attempt: gone?"]["Choices"][0].update(Next="Training never started"),
+            "Earlier attempt: asked for: a retry does not train",
+        ),
+        (
             habits.created_without_tags,
             lambda s: s["Link a folder"]["Arguments"].pop("Tags"),
             "Link a folder: what it creates has no tags",
