@@ -82,12 +82,13 @@ def created_again(definition: Json) -> list[str]:
 
 
 def retried_elsewhere(definition: Json) -> list[str]:
-    """A retry trains on the file system that it has: on its way there none is given back."""
+    """A retry trains on the file system that it has, or ends the run: on its way there none is given back."""
     faults = []
     for scope in (one for one in scopes(definition) if TrainState.TRY_AGAIN in one.states):
-        given_back = [one for one in scope.arrows() if one.target == TrainState.MAY_IT_WAIT]
+        beyond = [one for one in scope.arrows() if one.source == TrainState.TRAIN]
         retry = scope.states[TrainState.TRY_AGAIN]["Choices"][0]["Next"]
-        if TrainState.TRAIN not in scope.reachable(retry, without=given_back):
+        reached = scope.reachable(retry, without=beyond)
+        if TrainState.TRAIN not in reached or TrainState.TRAINING_NEVER_STARTED in reached:
             faults.append(f"{retry}: a retry does not train")
     return faults
 

@@ -269,6 +269,11 @@ def test_each_check_sees_its_defect(
         ),
         (
             habits.retried_elsewhere,
+            lambda s: s["Earlier attempt: gone?"].update(Default="Training never started"),
+            "Earlier attempt: asked for: a retry does not train",
+        ),
+        (
+            habits.retried_elsewhere,
             lambda s: s["Earlier attempt: gone?"]["Choices"][0].update(Next="Training never started"),
             "Earlier attempt: asked for: a retry does not train",
         ),
